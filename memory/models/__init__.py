@@ -1,0 +1,21 @@
+"""Store memory as rows, and every change of it as a revision."""
+
+from .blob import Blob
+from .cycle import Cycle
+from .observation import Line, Observation, ReflectionSource
+from .record import Cursor, MemoryRecord, Revision
+from .thread import Message, Resource, Thread
+
+__all__ = [
+    "Blob",
+    "Cursor",
+    "Cycle",
+    "Line",
+    "MemoryRecord",
+    "Message",
+    "Observation",
+    "ReflectionSource",
+    "Resource",
+    "Revision",
+    "Thread",
+]

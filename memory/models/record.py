@@ -1,0 +1,167 @@
+"""Store records, the revisions that change them and the cursors of their threads."""
+
+from __future__ import annotations
+
+from django.conf import settings
+from django.db import models
+from django.db.models import F, Q
+from django.utils import timezone
+
+from .ids import new_id
+from .thread import Resource, Thread
+
+
+class RecordMoved(Exception):
+    """Tell that the record was edited or closed since it was read; nothing was written."""
+
+
+class MemoryRecord(models.Model):
+    """Hold the memory of one scope: a thread, or a whole resource.
+
+    ``revision`` numbers what the Actor sees, ``epoch`` rises with every human change, so
+    that work begun before it can be given up, ``generation`` counts the reflections.
+    """
+
+    class Scope(models.TextChoices):
+        THREAD = "thread"
+        RESOURCE = "resource"
+
+    id = models.UUIDField(primary_key=True, default=new_id, editable=False)
+    scope = models.CharField(max_length=8, choices=Scope.choices, default=Scope.THREAD)
+    resource = models.ForeignKey(Resource, on_delete=models.PROTECT, related_name="records")
+    thread = models.ForeignKey(
+        Thread, null=True, blank=True, on_delete=models.PROTECT, related_name="records"
+    )
+    config = models.JSONField(default=dict, blank=True)
+    revision = models.PositiveBigIntegerField(default=0)
+    epoch = models.PositiveBigIntegerField(default=0)
+    generation = models.PositiveIntegerField(default=0)
+    created_at = models.DateTimeField(default=timezone.now)
+    closed_at = models.DateTimeField(null=True, blank=True)
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(
+                fields=["thread"],
+                condition=Q(scope="thread", closed_at__isnull=True),
+                name="record_one_open_per_thread",
+            ),
+            models.UniqueConstraint(
+                fields=["resource"],
+                condition=Q(scope="resource", closed_at__isnull=True),
+                name="record_one_open_per_resource",
+            ),
+            models.CheckConstraint(
+                condition=Q(scope="thread", thread__isnull=False)
+                | Q(scope="resource", thread__isnull=True),
+                name="record_thread_fits_scope",
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.scope} memory at revision {self.revision}"
+
+    def advance(self, *, generations: int = 0) -> int:
+        """Take the next revision number, first of all writes of a change; return it.
+
+        Must run inside the transaction of that change: its row lock lets one writer at a
+        time through. Raises RecordMoved when the epoch this instance was read at is past
+        or the record is closed.
+        """
+        moved = MemoryRecord.objects.filter(
+            pk=self.pk, epoch=self.epoch, closed_at__isnull=True
+        ).update(revision=F("revision") + 1, generation=F("generation") + generations)
+        if not moved:
+            raise RecordMoved("The memory was edited or closed meanwhile.")
+        self.refresh_from_db(fields=["revision", "generation"])
+        return self.revision
+
+
+class Revision(models.Model):
+    """Record one numbered change of the visible memory; tokens are those of all visible lines."""
+
+    class Cause(models.TextChoices):
+        ACTIVATE = "activate"
+        OBSERVE = "observe"
+        REFLECT = "reflect"
+        EDIT = "edit"
+        NOTE = "note"
+        PIN = "pin"
+        FORGET = "forget"
+        RESTORE = "restore"
+        CLEAR = "clear"
+        ERASE = "erase"
+        CONFIG = "config"
+        SCOPE = "scope"
+        IMPORT = "import"
+        FORK = "fork"
+
+    record = models.ForeignKey(MemoryRecord, on_delete=models.CASCADE, related_name="revisions")
+    number = models.PositiveBigIntegerField()
+    cause = models.CharField(max_length=8, choices=Cause.choices)
+    cycle = models.ForeignKey(
+        "memory.Cycle", null=True, blank=True, on_delete=models.PROTECT, related_name="revisions"
+    )
+    author = models.ForeignKey(
+        settings.AUTH_USER_MODEL, null=True, blank=True, on_delete=models.SET_NULL, related_name="+"
+    )
+    thread = models.ForeignKey(
+        Thread, null=True, blank=True, on_delete=models.SET_NULL, related_name="+"
+    )
+    trigger = models.CharField(max_length=20, blank=True)
+    reason = models.TextField(blank=True)
+    message_tokens_before = models.PositiveIntegerField(default=0)
+    message_tokens_after = models.PositiveIntegerField(default=0)
+    tokens_before = models.PositiveIntegerField()
+    tokens_after = models.PositiveIntegerField()
+    created_at = models.DateTimeField(default=timezone.now)
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(fields=["record", "number"], name="revision_number"),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.number} {self.cause}"
+
+
+class CursorMoved(Exception):
+    """Tell that another writer moved the cursor first; nothing was written."""
+
+
+class Cursor(models.Model):
+    """Hold how far a thread's messages are buffered and observed. It serves writing only."""
+
+    record = models.ForeignKey(MemoryRecord, on_delete=models.CASCADE, related_name="cursors")
+    thread = models.ForeignKey(Thread, on_delete=models.CASCADE, related_name="cursors")
+    buffered_through = models.BigIntegerField(default=0)
+    observed_through = models.BigIntegerField(default=0)
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(fields=["record", "thread"], name="cursor_thread"),
+            models.CheckConstraint(
+                condition=Q(observed_through__lte=F("buffered_through")),
+                name="cursor_observed_within_buffered",
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.observed_through} of {self.buffered_through}"
+
+    def move(self, *, buffered_through: int, observed_through: int) -> None:
+        """Move forward from the values this instance was read at, by compare-and-swap.
+
+        Raises CursorMoved when they are past, ValueError when asked to go back.
+        """
+        if buffered_through < self.buffered_through or observed_through < self.observed_through:
+            raise ValueError("A cursor never goes back.")
+        moved = Cursor.objects.filter(
+            pk=self.pk,
+            buffered_through=self.buffered_through,
+            observed_through=self.observed_through,
+        ).update(buffered_through=buffered_through, observed_through=observed_through)
+        if not moved:
+            raise CursorMoved("Another writer covered these messages first.")
+        self.buffered_through = buffered_through
+        self.observed_through = observed_through

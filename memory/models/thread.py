@@ -1,0 +1,127 @@
+"""Store resources, their threads and the messages of these."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Self
+
+from django.conf import settings
+from django.db import models
+from django.db.models import F, Q
+from django.utils import timezone
+
+from .ids import new_id
+
+if TYPE_CHECKING:
+    from django.contrib.auth.models import AbstractUser
+
+
+class Resource(models.Model):
+    """Own memory: usually one user, or a team. Its members see all of its threads."""
+
+    key = models.SlugField(max_length=100, unique=True)
+    name = models.CharField(max_length=200)
+    time_zone = models.CharField(max_length=64, default="UTC")
+    members = models.ManyToManyField(
+        settings.AUTH_USER_MODEL, related_name="resources", blank=True
+    )
+
+    def __str__(self) -> str:
+        return self.key
+
+
+class ThreadQuerySet(models.QuerySet["Thread"]):
+    """Select threads."""
+
+    def of(self, user: AbstractUser) -> Self:
+        """Keep the threads of resources the user is a member of."""
+        return self.filter(resource__members=user)
+
+    def take_positions(self, thread_id: object, count: int) -> int:
+        """Reserve ``count`` positions of a thread and return the first.
+
+        Must run inside the transaction that inserts the messages: the row lock it takes
+        makes commit order position order. Raises Thread.DoesNotExist.
+        """
+        taken = self.filter(pk=thread_id).update(
+            last_position=F("last_position") + count, last_active_at=timezone.now()
+        )
+        if not taken:
+            raise Thread.DoesNotExist(f"There is no thread {thread_id}.")
+        return self.values_list("last_position", flat=True).get(pk=thread_id) - count + 1
+
+
+class Thread(models.Model):
+    """Hold one conversation of a resource."""
+
+    id = models.UUIDField(primary_key=True, default=new_id, editable=False)
+    resource = models.ForeignKey(Resource, on_delete=models.PROTECT, related_name="threads")
+    title = models.CharField(max_length=200, blank=True)
+    title_pinned = models.BooleanField(default=False)
+    agent = models.SlugField(max_length=100)
+    remembers = models.BooleanField(
+        default=True, help_text="Off: no memory row is ever written for this thread."
+    )
+    metadata = models.JSONField(default=dict, blank=True)
+    last_position = models.BigIntegerField(default=0)
+    last_active_at = models.DateTimeField(default=timezone.now)
+    created_at = models.DateTimeField(default=timezone.now)
+    parent = models.ForeignKey(
+        "self", null=True, blank=True, on_delete=models.SET_NULL, related_name="forks"
+    )
+    fork_position = models.BigIntegerField(null=True, blank=True)
+    is_lab = models.BooleanField(default=False)
+
+    objects = ThreadQuerySet.as_manager()
+
+    class Meta:
+        indexes = [
+            models.Index(fields=["resource", "-last_active_at"], name="thread_recent"),
+            models.Index(fields=["-last_active_at"], name="thread_active"),
+        ]
+
+    def __str__(self) -> str:
+        return self.title or "New conversation"
+
+
+class MessageQuerySet(models.QuerySet["Message"]):
+    """Select messages."""
+
+    def above(self, thread_id: object, position: int) -> Self:
+        """Keep the thread's messages after a position, in order."""
+        return self.filter(thread_id=thread_id, position__gt=position).order_by("position")
+
+    def within(self, thread_id: object, first: int, last: int) -> Self:
+        """Keep the thread's messages of a closed range, in order."""
+        return self.filter(thread_id=thread_id, position__range=(first, last)).order_by("position")
+
+
+class Message(models.Model):
+    """Hold one model message, immutable, with the tokens it costs to send.
+
+    ``payload`` is the message as JSON; ``text`` its searchable projection.
+    """
+
+    class Kind(models.TextChoices):
+        REQUEST = "request"
+        RESPONSE = "response"
+
+    id = models.BigAutoField(primary_key=True)
+    thread = models.ForeignKey(Thread, on_delete=models.CASCADE, related_name="messages")
+    position = models.BigIntegerField()
+    kind = models.CharField(max_length=8, choices=Kind.choices)
+    payload = models.JSONField()
+    text = models.TextField(blank=True)
+    tokens = models.PositiveIntegerField()
+    model = models.CharField(max_length=200, blank=True)
+    created_at = models.DateTimeField()
+
+    objects = MessageQuerySet.as_manager()
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(fields=["thread", "position"], name="message_position"),
+            models.CheckConstraint(condition=Q(position__gte=1), name="message_position_from_1"),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.kind} {self.position}"

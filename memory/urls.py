@@ -1,0 +1,3 @@
+"""Route the memory partials."""
+
+urlpatterns: list = []
