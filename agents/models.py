@@ -1,0 +1,162 @@
+"""Store agents, the turns of their conversations and what each request contained."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import Any, Self
+from uuid import uuid4
+
+from django.conf import settings
+from django.db import models
+from django.db.models import Q
+from django.db.models.functions import Now
+from django.utils import timezone
+
+from memory.models import Thread
+from memory.models.ids import new_id
+
+
+class AgentProfile(models.Model):
+    """Describe an Actor: what it is told, which model and tools it has, how it remembers."""
+
+    slug = models.SlugField(max_length=100, unique=True)
+    name = models.CharField(max_length=200)
+    about = models.TextField(blank=True, help_text="Shown to people choosing an agent.")
+    instructions = models.TextField()
+    model = models.CharField(
+        max_length=200, blank=True, help_text="Empty: the model the server was started with."
+    )
+    remembers = models.BooleanField(default=True)
+    memory_options = models.JSONField(default=dict, blank=True)
+    tools = models.JSONField(default=list, blank=True)
+
+    def __str__(self) -> str:
+        return self.name
+
+    @property
+    def model_name(self) -> str:
+        """Return the name of the model in use."""
+        return self.model or settings.ACTOR_MODEL
+
+
+def memory_options(slug: str) -> dict[str, Any]:
+    """Return the memory options of an agent; none for an agent nobody described."""
+    found = AgentProfile.objects.filter(slug=slug).values_list("memory_options", flat=True).first()
+    return found or {}
+
+
+class TurnLost(Exception):
+    """Tell that a turn no longer belongs to its runner; nothing was written."""
+
+
+class TurnQuerySet(models.QuerySet["Turn"]):
+    """Select turns."""
+
+    def waiting(self) -> Self:
+        """Keep the prompts whose turn has not come, in order."""
+        return self.filter(status=Turn.Status.WAITING).order_by("number")
+
+    def running(self) -> Self:
+        """Keep the turns under way, lapsed ones included."""
+        return self.filter(status=Turn.Status.RUNNING)
+
+    def lapsed(self) -> Self:
+        """Keep the running turns whose owner stopped renewing the lease."""
+        return self.running().filter(lease_expires_at__lt=Now())
+
+
+class Turn(models.Model):
+    """Hold one user prompt and the Actor's answer to it; one runs per thread at a time."""
+
+    class Status(models.TextChoices):
+        WAITING = "waiting"
+        RUNNING = "running"
+        DONE = "done"
+        FAILED = "failed"
+        STOPPED = "stopped"
+        INTERRUPTED = "interrupted"
+        WITHDRAWN = "withdrawn"
+
+    id = models.UUIDField(primary_key=True, default=new_id, editable=False)
+    thread = models.ForeignKey(Thread, on_delete=models.CASCADE, related_name="turns")
+    number = models.PositiveIntegerField()
+    key = models.UUIDField(
+        default=uuid4, unique=True, help_text="Given by the sender: sending twice makes one turn."
+    )
+    author = models.ForeignKey(
+        settings.AUTH_USER_MODEL, null=True, blank=True, on_delete=models.SET_NULL, related_name="+"
+    )
+    status = models.CharField(max_length=11, choices=Status.choices, default=Status.WAITING)
+    prompt = models.TextField()
+    draft_text = models.TextField(blank=True)
+    lease_token = models.UUIDField(null=True, blank=True)
+    lease_expires_at = models.DateTimeField(null=True, blank=True)
+    stop_requested = models.BooleanField(default=False)
+    usage = models.JSONField(default=dict, blank=True)
+    error = models.TextField(blank=True)
+    first_position = models.BigIntegerField(null=True, blank=True)
+    last_position = models.BigIntegerField(null=True, blank=True)
+    created_at = models.DateTimeField(default=timezone.now)
+    started_at = models.DateTimeField(null=True, blank=True)
+    finished_at = models.DateTimeField(null=True, blank=True)
+
+    objects = TurnQuerySet.as_manager()
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(fields=["thread", "number"], name="turn_number"),
+            models.UniqueConstraint(
+                fields=["thread"], condition=Q(status="running"), name="turn_one_running_per_thread"
+            ),
+            models.CheckConstraint(
+                condition=~Q(status="running")
+                | Q(lease_token__isnull=False, lease_expires_at__isnull=False),
+                name="turn_running_has_lease",
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.number} {self.status}"
+
+    def renew(self, **changes: object) -> None:
+        """Prolong the lease, with other changes in the same statement. Raises TurnLost."""
+        self._swap(lease_expires_at=Now() + lease(), **changes)
+
+    def close(self, status: Turn.Status, **changes: object) -> None:
+        """End the turn. Raises TurnLost when it is no longer this runner's."""
+        self._swap(status=status, finished_at=Now(), draft_text="", **changes)
+        self.status = status
+
+    def _swap(self, **changes: object) -> None:
+        mine = Turn.objects.running().filter(pk=self.pk, lease_token=self.lease_token)
+        if not mine.update(**changes):
+            raise TurnLost("The lease of this turn lapsed, or it was taken over.")
+
+
+def lease() -> timedelta:
+    """Return how long a turn stays its runner's without being renewed."""
+    return settings.LEASE
+
+
+class RequestSnapshot(models.Model):
+    """Record what one model request contained, block by block.
+
+    ``blocks`` is a list of ``{kind, source, tokens, hash}`` in the order sent.
+    """
+
+    turn = models.ForeignKey(Turn, on_delete=models.CASCADE, related_name="requests")
+    step = models.PositiveIntegerField()
+    revision = models.PositiveBigIntegerField()
+    blocks = models.JSONField()
+    total = models.PositiveIntegerField()
+    cacheable = models.PositiveIntegerField(default=0)
+    hash = models.CharField(max_length=64)
+    created_at = models.DateTimeField(default=timezone.now)
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(fields=["turn", "step"], name="snapshot_step"),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.turn_id} step {self.step}"

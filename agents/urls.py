@@ -1,0 +1,3 @@
+"""Route the pages."""
+
+urlpatterns: list = []
