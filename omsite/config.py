@@ -1,0 +1,88 @@
+"""Read the environment once, typed: each setting with its default and what it is for."""
+
+from __future__ import annotations
+
+import secrets
+from pathlib import Path
+from typing import Literal
+
+from pydantic import Field, field_validator
+from pydantic_settings import BaseSettings, SettingsConfigDict
+
+BASE = Path(__file__).resolve().parent.parent
+
+
+class Config(BaseSettings):
+    """Hold what the environment says; an empty environment is the embedded mode."""
+
+    model_config = SettingsConfigDict(env_file=BASE / ".env", extra="ignore", env_ignore_empty=True)
+
+    database_url: str = Field(
+        f"sqlite:///{BASE / 'omsite.sqlite3'}",
+        description="Where data lives: sqlite:///FILE or postgresql://USER@HOST/NAME.",
+    )
+    redis_url: str = Field(
+        "", description="Redis for several processes; unset: everything in one process."
+    )
+    secret_key: str = Field(
+        "", description="Django's secret; unset: made once and kept beside manage.py."
+    )
+    debug: bool = Field(False, description="Show tracebacks in the browser. Never in production.")
+    allowed_hosts: str = Field(
+        "localhost,127.0.0.1,[::1]", description="Host names the server answers to, by comma."
+    )
+    om_model: str = Field(
+        "offline", description="The Actor's model, like openai:gpt-5-mini; offline needs no key."
+    )
+    om_observer_model: str = Field("", description="The Observer's model; unset: OM_MODEL.")
+    om_reflector_model: str = Field("", description="The Reflector's model; unset: OM_MODEL.")
+    om_model_base_url: str = Field(
+        "", description="Base URL of an OpenAI-compatible server, like http://127.0.0.1:11434/v1."
+    )
+    om_offline_delay: float = Field(
+        1.5, ge=0, description="Seconds the offline model takes, so that its work can be watched."
+    )
+    om_lease_seconds: float = Field(
+        20, gt=0, description="After how long a dead process's turns and cycles are taken over."
+    )
+    om_dispatcher: Literal["embedded", "celery", ""] = Field(
+        "", description="Who runs background work; unset: celery when REDIS_URL is set."
+    )
+
+    @field_validator("database_url")
+    @classmethod
+    def _known_database(cls, value: str) -> str:
+        if not value.startswith(("sqlite:///", "postgresql://", "postgres://")):
+            raise ValueError("must be sqlite:///FILE or postgresql://USER@HOST/NAME")
+        return value
+
+    @property
+    def embedded(self) -> bool:
+        """Tell whether everything runs in one process."""
+        return not self.redis_url
+
+    @property
+    def dispatcher(self) -> str:
+        """Return who runs background work."""
+        return self.om_dispatcher or ("embedded" if self.embedded else "celery")
+
+    def secret(self) -> str:
+        """Return the secret key, making and keeping one in the embedded mode.
+
+        Raises ValueError outside the embedded mode when SECRET_KEY is not set.
+        """
+        if self.secret_key:
+            return self.secret_key
+        if not self.embedded:
+            raise ValueError("Set SECRET_KEY: several processes must share one secret.")
+        return _kept_secret(BASE / ".secret_key")
+
+
+def _kept_secret(path: Path) -> str:
+    try:
+        with path.open("x") as file:
+            path.chmod(0o600)
+            file.write(secrets.token_urlsafe(50))
+    except FileExistsError:
+        pass
+    return path.read_text().strip()

@@ -1,0 +1,146 @@
+"""Configure Django. An empty environment is the embedded mode: one process, one file."""
+
+from datetime import timedelta
+
+import dj_database_url
+from csp.constants import NONE, SELF
+
+from .config import BASE, Config
+
+CONFIG = Config()
+
+SECRET_KEY = CONFIG.secret()
+DEBUG = CONFIG.debug
+EMBEDDED = CONFIG.embedded
+ALLOWED_HOSTS = [host.strip() for host in CONFIG.allowed_hosts.split(",") if host.strip()]
+
+INSTALLED_APPS = [
+    "daphne",
+    "django.contrib.auth",
+    "django.contrib.contenttypes",
+    "django.contrib.sessions",
+    "django.contrib.messages",
+    "django.contrib.staticfiles",
+    "channels",
+    "csp",
+    "django_htmx",
+    "template_partials",
+    "memory",
+    "agents",
+    "omsite",
+]
+
+MIDDLEWARE = [
+    "django.middleware.security.SecurityMiddleware",
+    "whitenoise.middleware.WhiteNoiseMiddleware",
+    "csp.middleware.CSPMiddleware",
+    "django.contrib.sessions.middleware.SessionMiddleware",
+    "django.middleware.common.CommonMiddleware",
+    "django.middleware.csrf.CsrfViewMiddleware",
+    "django.contrib.auth.middleware.AuthenticationMiddleware",
+    "django.contrib.auth.middleware.LoginRequiredMiddleware",
+    "django.contrib.messages.middleware.MessageMiddleware",
+    "django.middleware.clickjacking.XFrameOptionsMiddleware",
+    "django_htmx.middleware.HtmxMiddleware",
+]
+
+ROOT_URLCONF = "omsite.urls"
+ASGI_APPLICATION = "omsite.asgi.application"
+DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
+
+TEMPLATES = [
+    {
+        "BACKEND": "django.template.backends.django.DjangoTemplates",
+        "DIRS": [BASE / "templates"],
+        "APP_DIRS": True,
+        "OPTIONS": {
+            "context_processors": [
+                "django.template.context_processors.request",
+                "django.contrib.auth.context_processors.auth",
+                "django.contrib.messages.context_processors.messages",
+            ],
+        },
+    }
+]
+
+SQLITE_OPTIONS = {
+    "transaction_mode": "IMMEDIATE",
+    "timeout": 20,
+    "init_command": "PRAGMA journal_mode=WAL; PRAGMA synchronous=FULL;",
+}
+POSTGRES_OPTIONS = {"pool": {"min_size": 1, "max_size": 8, "timeout": 10}}
+
+DATABASES = {"default": dj_database_url.parse(CONFIG.database_url)}
+if DATABASES["default"]["ENGINE"].endswith("sqlite3"):
+    DATABASES["default"]["OPTIONS"] = SQLITE_OPTIONS
+else:
+    DATABASES["default"].setdefault("OPTIONS", {}).update(POSTGRES_OPTIONS)
+
+CHANNEL_LAYERS = {
+    "default": {
+        "BACKEND": "channels_redis.pubsub.RedisPubSubChannelLayer",
+        "CONFIG": {"hosts": [CONFIG.redis_url]},
+    }
+    if CONFIG.redis_url
+    else {"BACKEND": "omsite.layer.LoopSafeInMemoryLayer"}
+}
+
+CELERY_BROKER_URL = CONFIG.redis_url or "memory://"
+
+MEMORY_DISPATCHER = {
+    "embedded": "memory.dispatch.LoopDispatcher",
+    "celery": "memory.tasks.CeleryDispatcher",
+}[CONFIG.dispatcher]
+MEMORY_OPTIONS_OF_AGENT = "agents.models.memory_options"
+MEMORY_MODELS = {
+    "observer": CONFIG.om_observer_model or CONFIG.om_model,
+    "reflector": CONFIG.om_reflector_model or CONFIG.om_model,
+}
+MODEL_BASE_URL = CONFIG.om_model_base_url
+OFFLINE_DELAY = CONFIG.om_offline_delay
+ACTOR_MODEL = CONFIG.om_model
+LEASE = timedelta(seconds=CONFIG.om_lease_seconds)
+
+LOGIN_URL = "sign-in"
+LOGIN_REDIRECT_URL = "home"
+LOGOUT_REDIRECT_URL = "sign-in"
+AUTH_PASSWORD_VALIDATORS = [
+    {"NAME": "django.contrib.auth.password_validation.MinimumLengthValidator"},
+    {"NAME": "django.contrib.auth.password_validation.CommonPasswordValidator"},
+]
+SESSION_COOKIE_SAMESITE = "Lax"
+SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = not EMBEDDED and not DEBUG
+X_FRAME_OPTIONS = "DENY"
+
+USE_TZ = True
+TIME_ZONE = "UTC"
+LANGUAGE_CODE = "en-us"
+
+STATIC_URL = "/static/"
+STATICFILES_DIRS = [BASE / "static"]
+STATIC_ROOT = BASE / "staticfiles"
+WHITENOISE_USE_FINDERS = EMBEDDED
+DATA_UPLOAD_MAX_MEMORY_SIZE = 4 * 1024 * 1024
+
+CONTENT_SECURITY_POLICY = {
+    "DIRECTIVES": {
+        "default-src": [NONE],
+        "script-src": [SELF],
+        "style-src": [SELF],
+        "img-src": [SELF, "data:"],
+        "font-src": [SELF],
+        "connect-src": [SELF],
+        "form-action": [SELF],
+        "base-uri": [NONE],
+        "frame-ancestors": [NONE],
+    }
+}
+
+LOGGING = {
+    "version": 1,
+    "disable_existing_loggers": False,
+    "formatters": {"plain": {"format": "{asctime} {levelname} {name}: {message}", "style": "{"}},
+    "handlers": {"console": {"class": "logging.StreamHandler", "formatter": "plain"}},
+    "root": {"handlers": ["console"], "level": "WARNING"},
+    "loggers": {"memory": {"level": "INFO"}, "agents": {"level": "INFO"}, "omsite": {"level": "INFO"}},
+}
