@@ -55,8 +55,13 @@ class Message:
 
     @property
     def calls(self) -> frozenset[str]:
-        """Return the ids of the tool calls this message makes."""
-        return frozenset(part.call_id for part in self.parts if part.kind is PartKind.CALL)
+        """Return the ids of the tool calls this message leaves to be answered.
+
+        A tool that the provider runs itself carries no id: its call is answered where it is made.
+        """
+        return frozenset(
+            part.call_id for part in self.parts if part.kind is PartKind.CALL and part.call_id
+        )
 
     @property
     def returns(self) -> frozenset[str]:
