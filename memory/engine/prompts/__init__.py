@@ -1,0 +1,1 @@
+"""Write the requests that are sent to the Observer and the Reflector."""

@@ -1,0 +1,89 @@
+"""Choose which earlier observations an Observer is shown."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import tzinfo
+from itertools import accumulate
+
+from memory.engine.listing import Listing
+from memory.engine.shorten import Tokenizer
+from memory.engine.values import Line, LineKind
+
+IMPORTANT = frozenset({LineKind.HIGH, LineKind.DONE})
+
+BULLET_TOKENS = 12
+"""What a line costs besides its text: bullet, marker, time, and its share of a date header."""
+
+
+def previous_observations(
+    lines: Sequence[Line], *, budget: int, tz: tzinfo, tokenizer: Tokenizer
+) -> str:
+    """Return the lines that fit ``budget`` tokens, saying how many are left out and where.
+
+    The newest lines are kept, and before them as many older important ones at most. Of all
+    such choices the one with most important lines is taken, then the one with most of the
+    newest. Nothing fits: only the number left out. No budget: nothing at all.
+    """
+    if not lines or budget <= 0:
+        return ""
+    room = budget
+    while True:
+        kept = _choice(lines, room)
+        text = _written(lines, kept, tz)
+        excess = tokenizer.count(text) - budget
+        if excess <= 0 or not kept:
+            return text
+        # Costs were estimated from the stored counts; the text itself decides.
+        room -= max(excess, room // 20 + 1)
+
+
+def _choice(lines: Sequence[Line], room: int) -> frozenset[int]:
+    """Return the indices to keep."""
+    costs = [line.tokens + BULLET_TOKENS for line in lines]
+    if sum(costs) <= room:
+        return frozenset(range(len(lines)))
+    tails = [total for total in accumulate(reversed(costs)) if total <= room]
+    important = [i for i in reversed(range(len(lines))) if lines[i].kind in IMPORTANT]
+    best: tuple[int, int, frozenset[int]] = (0, 0, frozenset())
+    for length, spent in enumerate(tails, start=1):
+        start = len(lines) - length
+        head = _head([i for i in important if i < start][:length], costs, room - spent)
+        kept = frozenset([*head, *range(start, len(lines))])
+        best = max(best, (sum(i in kept for i in important), length, kept), key=lambda b: b[:2])
+    return _without_single_gaps(best[2], costs, room)
+
+
+def _without_single_gaps(kept: frozenset[int], costs: Sequence[int], room: int) -> frozenset[int]:
+    # A line left out alone saves little more than the remark that it is left out costs.
+    left = room - sum(costs[index] for index in kept)
+    for index in range(len(costs) - 2, -1, -1):
+        alone = index + 1 in kept and (index == 0 or index - 1 in kept)
+        if alone and index not in kept and costs[index] <= left:
+            kept |= {index}
+            left -= costs[index]
+    return kept
+
+
+def _head(candidates: Sequence[int], costs: Sequence[int], room: int) -> list[int]:
+    spent = accumulate(costs[index] for index in candidates)
+    return [index for index, total in zip(candidates, spent, strict=True) if total <= room]
+
+
+def _written(lines: Sequence[Line], kept: frozenset[int], tz: tzinfo) -> str:
+    listing = Listing(tz)
+    hidden = 0
+    for index, line in enumerate(lines):
+        if index not in kept:
+            hidden += 1
+            continue
+        _note(listing, hidden)
+        hidden = 0
+        listing.add(line)
+    _note(listing, hidden)
+    return listing.text
+
+
+def _note(listing: Listing, hidden: int) -> None:
+    if hidden:
+        listing.note(f"[{hidden} observation{'s' if hidden > 1 else ''} left out]")

@@ -1,0 +1,117 @@
+"""Find the sections of a model's reply.
+
+Only a tag that begins a line opens or closes a section; the same tag inside a line is text.
+Each pattern is tried once per line and moves only forward, so the time a reply takes grows
+with its length and nothing else.
+"""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_left
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from memory.engine.escape import TAGS
+
+OBSERVATIONS = "observations"
+HINTS = ("current-task", "suggested-response", "thread-title")
+
+_SECTION = re.compile(
+    rf"[ \t]*<(?P<close>/?)(?P<name>{'|'.join((OBSERVATIONS, *HINTS))})[ \t]*>", re.IGNORECASE
+)
+_STRAY_TAG = re.compile(rf"</?(?:{'|'.join(TAGS)})(?![\w-])[^>]{{0,200}}>[ \t]*", re.IGNORECASE)
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """Hold the lines of an observations block; one that never closes is not ``whole``."""
+
+    lines: list[str]
+    whole: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Sections:
+    """Hold a reply by section; ``rest`` is what belongs to none."""
+
+    hints: dict[str, str]
+    blocks: list[Block]
+    rest: list[str]
+
+
+def sections(lines: Sequence[str]) -> Sections:
+    """Return the sections of a reply given line by line.
+
+    Hints are taken out first, wherever they stand, so that a list in a hint never becomes
+    an observation. The last hint of a name counts.
+    """
+    hints, others = _take_hints(lines)
+    blocks, rest = _take_blocks(others)
+    return Sections(hints, blocks, rest)
+
+
+def _take_hints(lines: Sequence[str]) -> tuple[dict[str, str], list[str]]:
+    """Return the hints by name, the last of each counting, and the lines outside them."""
+    hints: dict[str, str] = {}
+    rest: list[str] = []
+    at = 0
+    while at < len(lines):
+        opening = _SECTION.match(lines[at])
+        if opening is None or opening["close"] or opening["name"].lower() == OBSERVATIONS:
+            rest.append(lines[at])
+            at += 1
+            continue
+        name = opening["name"].lower()
+        text, at = _hint(lines, at, opening.end(), f"</{name}>")
+        if text:
+            hints[name] = text
+    return hints, rest
+
+
+def _hint(lines: Sequence[str], start: int, column: int, closing: str) -> tuple[str, int]:
+    """Return a hint's text and the index after it; one that never closes has no text."""
+    told: list[str] = []
+    for at in range(start, len(lines)):
+        line = lines[at][column if at == start else 0 :]
+        if line.lower().endswith(closing):
+            return "\n".join([*told, line[: -len(closing)]]).strip(), at + 1
+        if at > start and _SECTION.match(line):
+            return "", at
+        told.append(line)
+    return "", len(lines)
+
+
+def _take_blocks(lines: Sequence[str]) -> tuple[list[Block], list[str]]:
+    """Return the observations blocks, and the lines outside them."""
+    ends = [at for at, line in enumerate(lines) if _is_section(line, close="/")]
+    blocks: list[Block] = []
+    rest: list[str] = []
+    at = 0
+    while at < len(lines):
+        if not _is_section(lines[at], close=""):
+            rest.append(lines[at])
+            at += 1
+            continue
+        block, at = _block(lines, at, ends)
+        blocks.append(block)
+    return blocks, rest
+
+
+def _block(lines: Sequence[str], start: int, ends: Sequence[int]) -> tuple[Block, int]:
+    opening = _SECTION.match(lines[start])
+    first = lines[start][opening.end() :] if opening else ""
+    closing = f"</{OBSERVATIONS}>"
+    if first.lower().endswith(closing):
+        return Block([first[: -len(closing)]], whole=True), start + 1
+    following = bisect_left(ends, start + 1)
+    whole = following < len(ends)
+    end = ends[following] if whole else len(lines)
+    body = [first, *lines[start + 1 : end]]
+    kept = [line for line in body if line and not _STRAY_TAG.fullmatch(line)]
+    return Block(kept, whole), end + 1
+
+
+def _is_section(line: str, *, close: str) -> bool:
+    match = _SECTION.match(line)
+    return bool(match and match["name"].lower() == OBSERVATIONS and match["close"] == close)
