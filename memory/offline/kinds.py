@@ -1,0 +1,31 @@
+"""Rank a statement: what the user says of themselves first, small talk last."""
+
+from __future__ import annotations
+
+import re
+
+_DONE = re.compile(
+    r"\b(?:(?:is|are|it's|that's|all|now|finally) (?:done|finished|fixed|solved|complete|completed|resolved)"
+    r"|(?:i|we|i've|we've|just) (?:finally )?(?:finished|completed|submitted|shipped|fixed|solved|passed)"
+    r"|that (?:worked|did it|fixed it)|works now)\b",
+    re.I,
+)
+_PERSONAL = re.compile(r"\b(?:i|i'm|i've|i'll|i'd|my|we|we're|we've|we'll|our)\b", re.I)
+_LASTING = re.compile(
+    r"\b(?:name|live|lives|work as|job|born|birthday|married|allergic|prefer|favou?rite|always|never"
+    r"|hate|love|want|need|plan|planning|going to|will|goal|deadline|decided|moved|must)\b",
+    re.I,
+)
+GOOD, POOR = 0.35, 0.08
+
+
+def kind_of(sentence: str, worth: float, speaker: str, dated: bool) -> str:
+    """Return the kind of line a sentence makes."""
+    if _DONE.search(sentence) and not sentence.rstrip().endswith("?"):
+        return "done"
+    if worth < POOR or sentence.rstrip().endswith("?"):
+        return "low"
+    personal = speaker != "Assistant" and bool(_PERSONAL.search(sentence))
+    if personal and (dated or worth >= GOOD or _LASTING.search(sentence)):
+        return "high"
+    return "medium"

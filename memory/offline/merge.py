@@ -1,0 +1,107 @@
+"""Reflect without a model: keep the lines that add most until the target holds."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import replace
+from datetime import date
+
+from memory.offline import coverage, reply
+from memory.offline.clauses import telegraph
+from memory.offline.dates import find_moments
+from memory.offline.extract import DROP, TASTE, estimate
+from memory.offline.salience import Setting, salience
+from memory.offline.superseded import drop_superseded
+from memory.offline.transcript import Noted, block, read_lines, subject_of
+from memory.offline.words import stem
+
+_TRIES = 12
+_STEP = 0.93
+_LINE_COST, _SUBJECT_COST = 5, 8
+_KIND_WORTH = {"high": 1.15, "done": 1.0, "medium": 1.0, "plain": 1.0, "low": 0.6}
+
+
+_TARGET = re.compile(r"below (\d+) tokens")
+_LEVEL = ("eight parts", "six parts", "four parts", "two parts")
+
+
+def reflect(
+    prompt: str, count: Callable[[str], int] = estimate
+) -> str:
+    """Return the Reflector's reply to a request: fewer lines, strictly below a target of tokens.
+
+    A line so long that it misses the target alone is kept all the same: never nothing.
+    """
+    noted = list(read_lines(block(prompt, "lines")))
+    target, level = _wanted(prompt)
+    facts = drop_superseded(_facts(noted))
+    claims = [_claim(fact, count) for fact in facts]
+    budget = float(target) * (1 - 0.05 * level)
+    lines: list[reply.Entry] = []
+    for _ in range(_TRIES):
+        kept = _choose(claims, budget)
+        lines = _join([facts[index] for index in kept])
+        if lines and count(reply.print_lines(lines, cite=False, clock=False)) < target:
+            break
+        budget *= _STEP if lines else 1 / _STEP
+    if not lines and facts:
+        best = max(range(len(claims)), key=lambda index: claims[index].worth)
+        lines = _join([facts[best]])
+    return f"<observations>\n{reply.print_lines(lines, clock=False)}\n</observations>\n"
+
+
+def _wanted(prompt: str) -> tuple[int, int]:
+    """Return the target in tokens and the level that the request's last words name."""
+    task = prompt[prompt.rfind("</lines>") :]
+    match = _TARGET.search(task)
+    level = next((n for n, words in enumerate(_LEVEL, 1) if words in task), 0)
+    return int(match[1]) if match else 1_000, level
+
+
+def _choose(claims: list[coverage.Claim], budget: float) -> list[int]:
+    def overhead(group: tuple[object, ...]) -> int:
+        return _LINE_COST
+
+    return coverage.choose(claims, Counter(), budget=budget, taste=TASTE, overhead=overhead)
+
+
+def _facts(noted: list[Noted]) -> list[reply.Fact]:
+    facts: list[reply.Fact] = []
+    subject, kind = "", "plain"
+    for line in noted:
+        kind = kind if line.is_sub_point and line.kind == "plain" else line.kind
+        subject = subject if line.is_sub_point else ""
+        for statement in line.text.split("; "):
+            named, words = subject_of(statement)
+            subject = named or subject
+            facts.append(_fact(line, subject, kind, words))
+    return [fact for fact in facts if fact.text]
+
+
+def _fact(line: Noted, subject: str, kind: str, statement: str) -> reply.Fact:
+    day = line.day or date(1970, 1, 1)
+    text = telegraph(statement, day, drop=DROP, year=day.year)
+    dated = bool(find_moments(statement, day))
+    return reply.Fact(subject, text, kind, line.day, line.time, (line.number,), dated)
+
+
+def _claim(fact: reply.Fact, count: Callable[[str], int]) -> coverage.Claim:
+    worth = salience(fact.text, Setting(from_assistant=fact.subject == "Assistant"), fact.dated)
+    worth *= _KIND_WORTH[fact.kind]
+    terms = coverage.term_weights(fact.text)
+    terms = {term: heavy for term, heavy in terms.items() if term != stem(fact.subject)} or terms
+    return coverage.Claim(
+        fact.text, fact.subject, worth, count(fact.text) + 1, terms, fact.numbers
+    )
+
+
+def _join(facts: list[reply.Fact]) -> list[reply.Entry]:
+    """Return the facts as lines: what stood on one line stays on one line."""
+    lines: dict[tuple[object, ...], reply.Entry] = {}
+    for fact in facts:
+        key = (fact.numbers,)
+        entry = lines.get(key)
+        lines[key] = reply.Entry((*entry.facts, fact)) if entry else reply.Entry((fact,))
+    return list(lines.values())

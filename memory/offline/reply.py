@@ -1,0 +1,102 @@
+"""Write statements in the reply format of an Observer or a Reflector."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import date
+from itertools import pairwise
+
+from memory.offline.dates import spell_date
+
+WIDEST = 3
+"""Messages a line may span: what a line says should be easy to look up."""
+
+_EMOJI = {"high": "🔴 ", "medium": "🟡 ", "low": "🟢 ", "done": "✅ ", "plain": ""}
+_RANK = {"high": 0, "done": 1, "medium": 2, "low": 3, "plain": 4}
+
+
+@dataclass(frozen=True, slots=True)
+class Fact:
+    """Hold one statement that is kept, with the numbers it rests on."""
+
+    subject: str
+    text: str
+    kind: str
+    day: date | None
+    time: str
+    numbers: tuple[int, ...]
+    dated: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """Hold the facts that one printed line joins."""
+
+    facts: tuple[Fact, ...]
+
+    @property
+    def numbers(self) -> list[int]:
+        """Return the numbers the line rests on, in order."""
+        return sorted({number for fact in self.facts for number in fact.numbers})
+
+    def accepts(self, fact: Fact) -> bool:
+        """Return whether a fact may stand on this line too."""
+        first = self.facts[0]
+        if (fact.day, fact.dated) != (first.day, first.dated):
+            return False
+        numbers = {*self.numbers, *fact.numbers}
+        return max(numbers) - min(numbers) < WIDEST
+
+
+def join(facts: Iterable[Fact]) -> list[Entry]:
+    """Return lines of neighbouring facts, dated ones apart from undated ones."""
+    lines: list[Entry] = []
+    for fact in facts:
+        for index in range(len(lines) - 1, max(-1, len(lines) - 6), -1):
+            if lines[index].accepts(fact):
+                lines[index] = Entry((*lines[index].facts, fact))
+                break
+        else:
+            lines.append(Entry((fact,)))
+    return lines
+
+
+def print_lines(lines: Iterable[Entry], *, cite: bool = True, clock: bool = True) -> str:
+    """Return the lines under their dates: the first of a day in full, the others below it.
+
+    A subject is named where it changes.
+    """
+    printed: list[str] = []
+    for day, entries in _by_day(lines).items():
+        if day is not None:
+            printed.append(f"Date: {spell_date(day)}")
+        printed.append(_head(entries, clock) + _body(entries[0], "", cite))
+        for before, entry in pairwise(entries):
+            body = _body(entry, before.facts[-1].subject, cite)
+            printed.append(f"  * -> {body}")
+    return "\n".join(printed)
+
+
+def _by_day(lines: Iterable[Entry]) -> dict[date | None, list[Entry]]:
+    days: dict[date | None, list[Entry]] = {}
+    for line in lines:
+        days.setdefault(line.facts[0].day, []).append(line)
+    return days
+
+
+def _head(entries: list[Entry], clock: bool) -> str:
+    kind = min((fact.kind for entry in entries for fact in entry.facts), key=_RANK.__getitem__)
+    time = entries[0].facts[0].time
+    return f"* {_EMOJI[kind]}" + (f"({time}) " if time and clock else "")
+
+
+def _body(entry: Entry, subject: str, cite: bool) -> str:
+    """Return the facts of a line; ``subject`` is whom the line above spoke of last."""
+    words: list[str] = []
+    for fact in entry.facts:
+        named = f"{fact.subject}: " if fact.subject not in ("", subject) else ""
+        words.append(f"{named}{fact.text}")
+        subject = fact.subject
+    text = "; ".join(words)
+    return f"{text} [#{','.join(map(str, entry.numbers))}]" if cite else text
