@@ -76,6 +76,14 @@ class MemoryRecord(models.Model):
         self.refresh_from_db(fields=["revision", "generation"])
         return self.revision
 
+    def hold(self) -> None:
+        """Take the row's lock for a change nobody sees yet. Raises RecordMoved as advance does."""
+        held = MemoryRecord.objects.filter(
+            pk=self.pk, epoch=self.epoch, closed_at__isnull=True
+        ).update(epoch=F("epoch"))
+        if not held:
+            raise RecordMoved("The memory was edited or closed meanwhile.")
+
 
 class Revision(models.Model):
     """Record one numbered change of the visible memory; tokens are those of all visible lines."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Self
+from uuid import UUID
 
 from django.conf import settings
 from django.db import models
@@ -21,9 +22,7 @@ class Resource(models.Model):
     key = models.SlugField(max_length=100, unique=True)
     name = models.CharField(max_length=200)
     time_zone = models.CharField(max_length=64, default="UTC")
-    members = models.ManyToManyField(
-        settings.AUTH_USER_MODEL, related_name="resources", blank=True
-    )
+    members = models.ManyToManyField(settings.AUTH_USER_MODEL, related_name="resources", blank=True)
 
     def __str__(self) -> str:
         return self.key
@@ -36,7 +35,7 @@ class ThreadQuerySet(models.QuerySet["Thread"]):
         """Keep the threads of resources the user is a member of."""
         return self.filter(resource__members=user)
 
-    def take_positions(self, thread_id: object, count: int) -> int:
+    def take_positions(self, thread_id: UUID, count: int) -> int:
         """Reserve ``count`` positions of a thread and return the first.
 
         Must run inside the transaction that inserts the messages: the row lock it takes

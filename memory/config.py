@@ -1,0 +1,70 @@
+"""Describe how one record remembers: defaults, the agent's options, the record's overrides."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from functools import lru_cache
+from typing import Any, Literal, Self
+
+from django.conf import settings
+from django.utils.module_loading import import_string
+from pydantic import BaseModel, ConfigDict, Field, model_validator
+
+from .engine.thresholds import Thresholds, resolve
+
+
+class MemoryOptions(BaseModel):
+    """Hold every option of Observational Memory, validated.
+
+    Shares and absolutes are as ``engine.thresholds.resolve`` reads them. Raises
+    pydantic.ValidationError naming the option, its value and the rule.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    message_tokens: int = 30_000
+    buffer_tokens: float | Literal[False] = 0.2
+    buffer_activation: float = 0.8
+    block_after: float = 1.2
+    observation_tokens: int = 40_000
+    reflection_buffer_activation: float = 0.5
+    reflection_block_after: float = 1.2
+    previous_observer_tokens: int = Field(2_000, ge=0)
+    wait_seconds: float = Field(20, ge=0, description="How long a turn waits at the ceiling.")
+    thread_title: bool = False
+    instruction: str = ""
+    observer_model: str = ""
+    reflector_model: str = ""
+
+    @model_validator(mode="after")
+    def _resolvable(self) -> Self:
+        self.thresholds()
+        return self
+
+    def thresholds(self) -> Thresholds:
+        """Return the plain token counts these options mean."""
+        return resolve(
+            message_tokens=self.message_tokens,
+            buffer_tokens=None if self.buffer_tokens is False else self.buffer_tokens,
+            buffer_activation=self.buffer_activation,
+            block_after=self.block_after,
+            observation_tokens=self.observation_tokens,
+            reflection_buffer_activation=self.reflection_buffer_activation,
+            reflection_block_after=self.reflection_block_after,
+        )
+
+
+def merged(of_agent: Mapping[str, Any], overrides: Mapping[str, Any]) -> MemoryOptions:
+    """Return the options in force: defaults, under the agent's, under the record's."""
+    return MemoryOptions.model_validate({**of_agent, **overrides})
+
+
+def effective(agent: str, overrides: Mapping[str, Any]) -> MemoryOptions:
+    """Return the options in force for a record of an agent's thread."""
+    return merged(_options_of_agent()(agent), overrides)
+
+
+@lru_cache
+def _options_of_agent() -> Callable[[str], Mapping[str, Any]]:
+    found: Callable[[str], Mapping[str, Any]] = import_string(settings.MEMORY_OPTIONS_OF_AGENT)
+    return found

@@ -1,0 +1,90 @@
+"""Wake whoever runs background work.
+
+Cycles are rows, so a wake-up carries no work, only the news that some may be due. A lost
+one costs time until the next sweep, nothing else.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from typing import Protocol
+from uuid import UUID
+
+from django.db import transaction
+
+Runner = Callable[[UUID], Awaitable[object]]
+
+
+class Dispatcher(Protocol):
+    """Wake a runner for a thread; must not block and may be called from any thread."""
+
+    def wake(self, thread_id: UUID) -> None: ...
+
+
+class NoDispatcher:
+    """Leave all work to the sweep, as in a command that runs no server."""
+
+    def wake(self, thread_id: UUID) -> None:
+        """Do nothing."""
+
+
+class LoopDispatcher:
+    """Run work on one event loop, once at a time per thread."""
+
+    def __init__(self, loop: asyncio.AbstractEventLoop, runner: Runner) -> None:
+        self._loop = loop
+        self._runner = runner
+        self._tasks: dict[UUID, asyncio.Task[None]] = {}
+        self._again: set[UUID] = set()
+
+    def wake(self, thread_id: UUID) -> None:
+        """Start work on the thread, or once more after the work under way."""
+        self._loop.call_soon_threadsafe(self._start, thread_id)
+
+    def _start(self, thread_id: UUID) -> None:
+        if thread_id in self._tasks:
+            self._again.add(thread_id)
+            return
+        self._tasks[thread_id] = self._loop.create_task(self._run(thread_id))
+
+    async def _run(self, thread_id: UUID) -> None:
+        try:
+            await self._runner(thread_id)
+        finally:
+            del self._tasks[thread_id]
+            if thread_id in self._again:
+                self._again.discard(thread_id)
+                self._start(thread_id)
+
+    async def stop(self) -> None:
+        """Cancel the work under way; its cycles are left to their leases."""
+        self._again.clear()
+        tasks = list(self._tasks.values())
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+
+class Switch:
+    """Lead wake-ups to the dispatcher this process uses; the composition root sets it."""
+
+    def __init__(self) -> None:
+        self._dispatcher: Dispatcher = NoDispatcher()
+
+    def use(self, dispatcher: Dispatcher) -> Dispatcher:
+        """Use a dispatcher from now on; return the one it replaces."""
+        previous, self._dispatcher = self._dispatcher, dispatcher
+        return previous
+
+    def dispatch(self, thread_id: UUID) -> None:
+        """Wake the runner for a thread once the surrounding transaction is committed."""
+        transaction.on_commit(lambda: self._dispatcher.wake(thread_id))
+
+
+cycles = Switch()
+
+
+def dispatch(thread_id: UUID) -> None:
+    """Wake whoever runs cycles for a thread, after commit."""
+    cycles.dispatch(thread_id)
