@@ -12,6 +12,7 @@ CONFIG = Config()
 SECRET_KEY = CONFIG.secret()
 DEBUG = CONFIG.debug
 EMBEDDED = CONFIG.embedded
+DEMO_USERS = ("ada", "ben", "admin")
 ALLOWED_HOSTS = [host.strip() for host in CONFIG.allowed_hosts.split(",") if host.strip()]
 
 INSTALLED_APPS = [
@@ -142,5 +143,9 @@ LOGGING = {
     "formatters": {"plain": {"format": "{asctime} {levelname} {name}: {message}", "style": "{"}},
     "handlers": {"console": {"class": "logging.StreamHandler", "formatter": "plain"}},
     "root": {"handlers": ["console"], "level": "WARNING"},
-    "loggers": {"memory": {"level": "INFO"}, "agents": {"level": "INFO"}, "omsite": {"level": "INFO"}},
+    "loggers": {
+        "memory": {"level": "INFO"},
+        "agents": {"level": "INFO"},
+        "omsite": {"level": "INFO"},
+    },
 }

@@ -1,0 +1,56 @@
+"""Serve the site and do its background work in one process."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from argparse import ArgumentParser
+from typing import Any
+
+from daphne.server import Server
+from django.core.management.base import BaseCommand, CommandError
+from twisted.internet import defer, reactor
+
+from omsite.background import Background
+
+SOCKET_SECONDS = 24 * 60 * 60
+
+
+class Command(BaseCommand):
+    """Serve the site until it is interrupted."""
+
+    help = "Serve the site with Daphne, background work included. Ctrl-C ends it cleanly."
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        parser.add_argument("--host", default="127.0.0.1")
+        parser.add_argument("--port", type=int, default=8000)
+
+    def handle(self, *args: Any, host: str, port: int, **options: Any) -> None:
+        from omsite.asgi import application
+
+        address = host.replace(":", r"\:")
+        server = Server(
+            application=application,
+            endpoints=[f"tcp:port={port}:interface={address}"],
+            ready_callable=lambda: self._ready(host, port),
+            websocket_timeout=SOCKET_SECONDS,
+            server_name="omsite",
+        )
+        server.run()
+        if not server.listeners or server.listeners[0].result is None:
+            raise CommandError(f"Port {port} is taken. Choose another one: make studio PORT=8001")
+
+    def _ready(self, host: str, port: int) -> None:
+        background = Background(asyncio.get_event_loop())
+        background.start()
+        _before_shutdown(background)
+        self.stdout.write(f"omsite is ready: http://{host}:{port}/  (Ctrl-C ends it)")
+        sys.stdout.flush()
+
+
+def _before_shutdown(background: Background) -> None:
+    def stop() -> defer.Deferred[None]:
+        return defer.Deferred.fromFuture(asyncio.ensure_future(background.stop()))
+
+    hook: Any = reactor
+    hook.addSystemEventTrigger("before", "shutdown", stop)
