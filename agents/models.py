@@ -77,6 +77,8 @@ class Turn(models.Model):
         INTERRUPTED = "interrupted"
         WITHDRAWN = "withdrawn"
 
+    UNANSWERED = (Status.FAILED, Status.STOPPED, Status.INTERRUPTED)
+
     id = models.UUIDField(primary_key=True, default=new_id, editable=False)
     thread = models.ForeignKey(Thread, on_delete=models.CASCADE, related_name="turns")
     number = models.PositiveIntegerField()

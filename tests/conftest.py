@@ -1,0 +1,55 @@
+"""The cast: Ada owns a resource, Ben another, the team is both's, Cleo is a stranger."""
+
+import pytest
+from django.contrib.auth import get_user_model
+
+from agents.models import AgentProfile
+from agents.services.thread import start
+from memory.models import Resource
+from tests.fakes import Models
+
+SMALL = {"message_tokens": 600, "observation_tokens": 200}
+
+
+@pytest.fixture
+def ada(db):
+    return get_user_model().objects.create_user("ada", password="ada")
+
+
+@pytest.fixture
+def ben(db):
+    return get_user_model().objects.create_user("ben", password="ben")
+
+
+@pytest.fixture
+def cleo(db):
+    return get_user_model().objects.create_user("cleo", password="cleo")
+
+
+@pytest.fixture
+def resource(ada):
+    resource = Resource.objects.create(key="ada", name="Ada", time_zone="Europe/Berlin")
+    resource.members.add(ada)
+    return resource
+
+
+@pytest.fixture
+def profile(db):
+    return AgentProfile.objects.create(
+        slug="tester",
+        name="Tester",
+        instructions="Be brief.",
+        model="fake",
+        memory_options=SMALL,
+        tools=["current_time", "recall"],
+    )
+
+
+@pytest.fixture
+def thread(resource, profile):
+    return start(resource, profile)
+
+
+@pytest.fixture
+def models():
+    return Models()
