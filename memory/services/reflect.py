@@ -103,10 +103,8 @@ def _open(
     picked = [line for line in view.lines if line.observation_id in rows and not line.pinned]
     draft = Claimed(
         cycle=Cycle(),
-        lines=lines,
-        sources=tuple(
-            dict.fromkeys(line.observation_id for line in view.lines if line.observation_id in rows)
-        ),
+        lines=tuple(line_value(line) for line in picked),
+        sources=tuple(dict.fromkeys(line.observation_id for line in picked)),
         target=due.target,
         model=FALLBACK_MODEL
         if fallback
