@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable
+from contextvars import Context
 from typing import Protocol
 from uuid import UUID
 
@@ -40,7 +41,9 @@ class LoopDispatcher:
 
     def wake(self, thread_id: UUID) -> None:
         """Start work on the thread, or once more after the work under way."""
-        self._loop.call_soon_threadsafe(self._start, thread_id)
+        # The caller's context holds asgiref's marks of the thread it runs in; work that
+        # inherited them could not reach the database.
+        self._loop.call_soon_threadsafe(self._start, thread_id, context=Context())
 
     def _start(self, thread_id: UUID) -> None:
         if thread_id in self._tasks:
