@@ -1,0 +1,1 @@
+"""Make the demo world: people, agents and a conversation, so that no page is empty."""
