@@ -33,7 +33,7 @@ class Background:
         """Take wake-ups from now on, sweep at once and then on a timer."""
         for_turns, for_cycles = self._dispatchers
         turns.use(for_turns)
-        if settings.CONFIG.dispatcher == "embedded":
+        if settings.CONFIG.om_dispatcher == "embedded":
             cycles.use(for_cycles)
         self._timer = self._loop.create_task(self._tick())
 

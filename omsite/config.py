@@ -45,8 +45,9 @@ class Config(BaseSettings):
     om_lease_seconds: float = Field(
         20, gt=0, description="After how long a dead process's turns and cycles are taken over."
     )
-    om_dispatcher: Literal["embedded", "celery", ""] = Field(
-        "", description="Who runs background work; unset: celery when REDIS_URL is set."
+    om_dispatcher: Literal["embedded", "celery"] = Field(
+        "embedded",
+        description="Who runs Observers and Reflectors: the serving process, or Celery workers.",
     )
 
     @field_validator("database_url")
@@ -60,11 +61,6 @@ class Config(BaseSettings):
     def embedded(self) -> bool:
         """Tell whether everything runs in one process."""
         return not self.redis_url
-
-    @property
-    def dispatcher(self) -> str:
-        """Return who runs background work."""
-        return self.om_dispatcher or ("embedded" if self.embedded else "celery")
 
     def secret(self) -> str:
         """Return the secret key, making and keeping one in the embedded mode.

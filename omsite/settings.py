@@ -88,10 +88,6 @@ CHANNEL_LAYERS = {
 
 CELERY_BROKER_URL = CONFIG.redis_url or "memory://"
 
-MEMORY_DISPATCHER = {
-    "embedded": "memory.dispatch.LoopDispatcher",
-    "celery": "memory.tasks.CeleryDispatcher",
-}[CONFIG.dispatcher]
 MEMORY_OPTIONS_OF_AGENT = "agents.models.memory_options"
 MEMORY_MODELS = {
     "observer": CONFIG.om_observer_model or CONFIG.om_model,

@@ -37,7 +37,7 @@ from .cycles import (
     open_cycle,
     resolve_model,
 )
-from .look import View, look
+from .look import View, line_value, look
 from .observe import request_text
 
 FIRST_LEVEL = 1
