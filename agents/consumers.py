@@ -1,0 +1,188 @@
+"""Connect one open chat page with its thread."""
+
+from __future__ import annotations
+
+import json
+import logging
+from collections.abc import Sequence
+from time import monotonic
+from typing import Any
+from uuid import UUID
+
+from channels.auth import get_user
+from channels.db import database_sync_to_async
+from channels.generic.websocket import AsyncWebsocketConsumer
+from django.utils import timezone
+
+from agents import intents
+from agents.live import Rendered
+from agents.rooms import Room, rooms
+from memory.models import MemoryRecord
+from memory.publish import record_group, thread_group
+
+logger = logging.getLogger(__name__)
+
+SIGNED_OUT, NOT_FOUND, BROKEN = 4401, 4404, 4400
+MOST_BROKEN = 10
+RECHECK_SECONDS = 15.0
+
+
+class BadFrame(ValueError):
+    """Say what is wrong with a frame."""
+
+
+class ChatConsumer(AsyncWebsocketConsumer):  # type: ignore[misc]
+    """Send a page the regions that changed; take its messages, stops and withdrawals.
+
+    Closes with 4401 when nobody is signed in (any more), 4404 when the thread is not theirs,
+    4400 after ten broken frames.
+    """
+
+    room: Room | None = None
+
+    async def dispatch(self, message: dict[str, Any]) -> None:
+        """Handle a message; an event touches no database, so it is spared the thread hop."""
+        if message["type"] == "memory.event":
+            if self.room is not None:
+                self.room.event(message["event"])
+            return
+        await super().dispatch(message)
+
+    async def connect(self) -> None:
+        self.thread_id: UUID = self.scope["url_route"]["kwargs"]["thread_id"]
+        self.sent: dict[str, str] = {}
+        self.broken = 0
+        await self.accept()
+        code, wide = await database_sync_to_async(self._admission)()
+        if code:
+            await self.close(code)
+            return
+        self.checked_at = monotonic()
+        self.groups = [thread_group(self.thread_id), *(record_group(each) for each in wide)]
+        for group in self.groups:
+            await self.channel_layer.group_add(group, self.channel_name)
+        self.room = rooms().enter(self.thread_id, self)
+
+    async def disconnect(self, code: int) -> None:
+        if self.room is not None:
+            rooms().leave(self.room, self)
+            self.room = None
+
+    def _admission(self) -> tuple[int, list[UUID]]:
+        """Return the code to close with, 0 for none, and the wide records to listen to."""
+        user = self.scope.get("user")
+        if user is None or not user.is_authenticated:
+            return SIGNED_OUT, []
+        if not intents.may_see(user, self.thread_id):
+            return NOT_FOUND, []
+        records = MemoryRecord.objects.filter(
+            scope=MemoryRecord.Scope.RESOURCE,
+            resource__threads=self.thread_id,
+            closed_at__isnull=True,
+        )
+        return 0, list(records.values_list("pk", flat=True))
+
+    async def offer(self, regions: Sequence[Rendered]) -> None:
+        """Send the regions that this page was not sent yet."""
+        new = [each for each in regions if self.sent.get(each.name) != each.etag]
+        if not new:
+            return
+        self.sent.update((each.name, each.etag) for each in new)
+        await self._send("render", content="".join(each.partial for each in new))
+
+    async def dismiss(self) -> None:
+        """Close the page's socket: its thread is gone."""
+        await self.close(NOT_FOUND)
+
+    async def receive(self, text_data: str | None = None, bytes_data: bytes | None = None) -> None:
+        if self.room is None:
+            return
+        try:
+            frame = _parsed(text_data)
+            await self._handle(frame)
+        except BadFrame as error:
+            self.broken += 1
+            await self._send("error", code="broken", message=str(error))
+            if self.broken >= MOST_BROKEN:
+                await self.close(BROKEN)
+
+    async def _handle(self, frame: dict[str, Any]) -> None:
+        match frame.get("type"):
+            case "have":
+                await self._have(frame.get("etags"))
+            case "ping":
+                await self._send("pong")
+            case "send" | "stop" | "withdraw" | "retry":
+                await self._act(frame)
+            case other:
+                raise BadFrame(f"Frames of type {str(other)[:40]!r} are not known.")
+
+    async def _have(self, etags: object) -> None:
+        if not isinstance(etags, dict) or self.room is None:
+            raise BadFrame("A frame of type 'have' needs 'etags', an object.")
+        if monotonic() - self.checked_at > RECHECK_SECONDS and not await self._still_welcome():
+            return
+        self.sent = {name: etag for name, etag in etags.items() if isinstance(etag, str)}
+        await self.offer(self.room.differing(self.sent))
+
+    async def _still_welcome(self) -> bool:
+        """Close the socket of somebody who signed out or is no longer a member."""
+        self.scope["user"] = await get_user(self.scope)
+        code, _ = await database_sync_to_async(self._admission)()
+        self.checked_at = monotonic()
+        if code:
+            await self.close(code)
+        return not code
+
+    async def _act(self, frame: dict[str, Any]) -> None:
+        if not await self._still_welcome():
+            return
+        key = frame.get("key")
+        try:
+            await database_sync_to_async(self._carry_out)(frame)
+        except intents.Refused as refusal:
+            await self._send("error", code="refused", message=str(refusal), key=key)
+        else:
+            if frame["type"] == "send":
+                await self._send("accepted", key=key)
+
+    def _carry_out(self, frame: dict[str, Any]) -> None:
+        user = self.scope["user"]
+        match frame:
+            case {"type": "send", "text": str(text), "key": str(key)}:
+                intents.say(self.thread_id, text, key=_uuid(key), author=user)
+            case {"type": "stop"}:
+                intents.stop(self.thread_id)
+            case {"type": "withdraw", "turn": int(number)}:
+                intents.withdraw(self.thread_id, _number(number))
+            case {"type": "retry", "turn": int(number)}:
+                intents.retry(self.thread_id, _number(number), author=user)
+            case _:
+                raise BadFrame(f"A frame of type {frame['type']!r} lacks what it needs.")
+
+    async def _send(self, kind: str, **fields: Any) -> None:
+        frame = {"type": kind, "now": timezone.now().isoformat(), **fields}
+        await self.send(text_data=json.dumps(frame))
+
+
+def _parsed(text: str | None) -> dict[str, Any]:
+    try:
+        frame = json.loads(text or "")
+    except (ValueError, RecursionError):
+        raise BadFrame("A frame must be JSON.") from None
+    if not isinstance(frame, dict):
+        raise BadFrame("A frame must be an object.")
+    return frame
+
+
+def _uuid(key: str) -> UUID:
+    try:
+        return UUID(key)
+    except ValueError:
+        raise BadFrame("'key' must be a UUID.") from None
+
+
+def _number(number: int) -> int:
+    if not 0 < number < 2**31:
+        raise BadFrame("'turn' must be the number of a turn.")
+    return number

@@ -1,0 +1,266 @@
+"""Make the markers of the log: what each Observer, Reflector and activation did."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import ClassVar
+from zoneinfo import ZoneInfo
+
+from agents import words
+from agents.page import Scene
+from memory.models import Cycle, Line, Observation, Revision
+
+MOST_LINES = 40
+
+
+@dataclass(frozen=True)
+class LineShown:
+    """Show one statement of the memory; ``messages`` is how many messages it rests on."""
+
+    id: str
+    kind: str
+    letter: str
+    rank: str
+    at: str
+    time: str
+    text: str
+    messages: int
+    pinned: bool
+
+
+_LETTERS = {
+    Line.Kind.HIGH: ("H", "high"),
+    Line.Kind.MEDIUM: ("M", "medium"),
+    Line.Kind.LOW: ("L", "low"),
+    Line.Kind.DONE: ("✓", "done"),
+    Line.Kind.PLAIN: ("·", "plain"),
+}
+
+
+def line_shown(line: Line, zone: ZoneInfo) -> LineShown:
+    """Return a stored line as the page shows it."""
+    letter, rank = _LETTERS[Line.Kind(line.kind)]
+    said_at = line.said_at.astimezone(zone) if line.said_at else None
+    return LineShown(
+        id=str(line.pk),
+        kind=line.kind,
+        letter=letter,
+        rank=rank,
+        at=said_at.isoformat() if said_at else "",
+        time=words.clock(said_at) if said_at else "",
+        text=line.text,
+        messages=_rests_on(line),
+        pinned=line.pinned,
+    )
+
+
+def _rests_on(line: Line) -> int:
+    if line.first_position is None or line.last_position is None:
+        return 0
+    return 1 + line.last_position - line.first_position
+
+
+@dataclass(frozen=True)
+class Fact:
+    """Show one number about a cycle."""
+
+    name: str
+    value: str
+
+
+@dataclass(frozen=True)
+class Marker:
+    """Show one cycle or activation at the message where its range ends."""
+
+    template: ClassVar = "marker"
+    key: str
+    position: int
+    state: str
+    words: str
+    running: bool = False
+    background: bool = False
+    since: str = ""
+    reason: str = ""
+    facts: tuple[Fact, ...] = ()
+    lines: tuple[LineShown, ...] = ()
+    more: int = 0
+    task: str = ""
+    response: str = ""
+
+
+_DOING = {
+    Cycle.Kind.BUFFER: ("buffering", "Buffering"),
+    Cycle.Kind.OBSERVE: ("observing", "Observing"),
+    Cycle.Kind.BUFFER_REFLECTION: ("reflecting", "Reflecting ahead"),
+    Cycle.Kind.REFLECT: ("reflecting", "Reflecting"),
+}
+_DID = {
+    Cycle.Kind.BUFFER: ("buffered", "Buffered"),
+    Cycle.Kind.OBSERVE: ("observed", "✓ Observed"),
+    Cycle.Kind.BUFFER_REFLECTION: ("buffered", "Reflected ahead"),
+    Cycle.Kind.REFLECT: ("reflected", "✓ Reflected"),
+}
+_NOUNS = {
+    Cycle.Kind.BUFFER: "Buffering",
+    Cycle.Kind.OBSERVE: "Observation",
+    Cycle.Kind.BUFFER_REFLECTION: "Reflection ahead",
+    Cycle.Kind.REFLECT: "Reflection",
+}
+_TRIGGERS = {
+    "threshold": "threshold reached",
+    "interval": "buffer step reached",
+    "ceiling": "ceiling reached",
+    "fallback": "offline rules after repeated failures",
+}
+BACKGROUND = (Cycle.Kind.BUFFER, Cycle.Kind.BUFFER_REFLECTION)
+
+
+def doing(kind: str) -> str:
+    """Return what a running cycle of a kind is doing."""
+    return _DOING[Cycle.Kind(kind)][1]
+
+
+def state_and_words(cycle: Cycle, written: Observation | None) -> tuple[str, str]:
+    """Return how a cycle stands: the state that styles it, and the words that say it."""
+    kind = Cycle.Kind(cycle.kind)
+    before = words.tokens(cycle.message_tokens)
+    if cycle.status == Cycle.Status.RUNNING:
+        state, text = _DOING[kind]
+        return state, f"{text} {before} tokens"
+    if cycle.status == Cycle.Status.DONE:
+        state, text = _DID[kind]
+        return state, " · ".join(_parts(text, cycle.message_tokens, written))
+    if cycle.interrupted:
+        return "interrupted", f"⚠ {_NOUNS[kind]} interrupted"
+    if cycle.status == Cycle.Status.DISCARDED:
+        return "interrupted", f"⚠ {_NOUNS[kind]} given up"
+    return "failed", f"✕ {_NOUNS[kind]} failed"
+
+
+def _parts(text: str, before: int, written: Observation | None) -> Iterator[str]:
+    after = written.tokens if written else 0
+    yield f"{text} {words.tokens(before)} → {words.tokens(after)}"
+    smaller = words.ratio(before, after)
+    if smaller:
+        yield smaller
+
+
+def markers_of(scene: Scene) -> list[Marker]:
+    """Return the markers of a scene in the order in which they happened."""
+    happened = [(cycle.started_at, _cycle(scene, cycle)) for cycle in scene.cycles]
+    for revision in scene.revisions:
+        shown = scene.shown_at.get(revision.number)
+        if revision.cause == Revision.Cause.ACTIVATE and shown:
+            happened.append((revision.created_at, _activation(scene, revision, shown)))
+        elif revision.cause == Revision.Cause.REFLECT and revision.cycle_id:
+            happened.append((revision.created_at, _condensed(scene, revision)))
+    happened.sort(key=lambda pair: pair[0])
+    return [marker for _, marker in happened]
+
+
+def _cycle(scene: Scene, cycle: Cycle) -> Marker:
+    written = scene.written_by.get(cycle.pk)
+    state, text = state_and_words(cycle, written)
+    lines, more = _some(written.lines.all() if written else (), scene.zone)
+    return Marker(
+        key=f"cycle-{cycle.pk}",
+        position=_position(scene, cycle, written),
+        state=state,
+        words=text,
+        running=cycle.status == Cycle.Status.RUNNING,
+        background=cycle.kind in BACKGROUND,
+        since=cycle.started_at.isoformat(timespec="seconds"),
+        reason=cycle.error,
+        facts=tuple(facts(cycle, written)),
+        lines=lines,
+        more=more,
+        task=written.current_task if written else "",
+        response=written.suggested_response if written else "",
+    )
+
+
+def _position(scene: Scene, cycle: Cycle, written: Observation | None) -> int:
+    if cycle.last_position is not None:
+        return cycle.last_position
+    through = getattr(written, "sources_through", None)
+    if through is not None:
+        return int(through)
+    earlier = [m.position for m in scene.messages if m.created_at <= cycle.started_at]
+    return earlier[-1] if earlier else scene.first
+
+
+def facts(cycle: Cycle, written: Observation | None) -> Iterator[Fact]:
+    """Return the numbers of a cycle that are known."""
+    yield Fact("Input", f"{words.tokens(cycle.message_tokens)} tokens")
+    if written is not None:
+        yield Fact("Output", f"{words.tokens(written.tokens)} tokens")
+        yield Fact("Ratio", words.ratio(cycle.message_tokens, written.tokens) or "–")
+    if cycle.finished_at is not None:
+        yield Fact("Duration", words.lasted(cycle.finished_at - cycle.started_at))
+    if cycle.model:
+        yield Fact("Model", cycle.model)
+    if cycle.input_tokens or cycle.output_tokens:
+        used = f"{words.tokens(cycle.input_tokens)} in, {words.tokens(cycle.output_tokens)} out"
+        yield Fact("Model tokens", used)
+    if cycle.cost is not None:
+        yield Fact("Cost", f"${cycle.cost:.4f}")
+    if cycle.trigger:
+        yield Fact("Trigger", _TRIGGERS.get(cycle.trigger, cycle.trigger))
+    if cycle.attempt > 1:
+        yield Fact("Attempt", str(cycle.attempt))
+    if cycle.first_position is not None:
+        yield Fact("Messages", f"{cycle.first_position}–{cycle.last_position}")
+
+
+def _activation(scene: Scene, revision: Revision, shown: list[Observation]) -> Marker:
+    before, after = revision.message_tokens_before, revision.message_tokens_after
+    count = len(shown)
+    lines, more = _some([line for each in shown for line in each.lines.all()], scene.zone)
+    chunks = f"{count} chunk" if count == 1 else f"{count} chunks"
+    trigger = f" · {revision.trigger}" if revision.trigger else ""
+    covered = sum(each.message_tokens for each in shown)
+    written = sum(each.tokens for each in shown)
+    return Marker(
+        key=f"revision-{revision.number}",
+        position=max(each.last_position or 0 for each in shown),
+        state="activated",
+        words=f"✓ Activated {chunks} · {words.tokens(before)} → {words.tokens(after)}{trigger}",
+        reason="The messages above left the context; these lines stand for them now.",
+        facts=(
+            Fact("Messages before", f"{words.tokens(before)} tokens"),
+            Fact("Messages after", f"{words.tokens(after)} tokens"),
+            Fact("Became", f"{words.tokens(covered)} → {words.tokens(written)}"),
+            Fact("Ratio", words.ratio(covered, written) or "–"),
+            Fact("Trigger", _TRIGGERS.get(revision.trigger, revision.trigger or "–")),
+            Fact("Revision", str(revision.number)),
+        ),
+        lines=lines,
+        more=more,
+    )
+
+
+def _condensed(scene: Scene, revision: Revision) -> Marker:
+    before, after = revision.tokens_before, revision.tokens_after
+    written = scene.written_by.get(revision.cycle_id) if revision.cycle_id else None
+    through = getattr(written, "sources_through", None)
+    trigger = _TRIGGERS.get(revision.trigger, revision.trigger or "–")
+    return Marker(
+        key=f"revision-{revision.number}",
+        position=int(through) if through is not None else scene.coverage.covered,
+        state="reflected",
+        words=f"✓ Condensed {words.tokens(before)} → {words.tokens(after)}",
+        reason="A reflection took the place of these observations.",
+        facts=(
+            Fact("Observations before", f"{words.tokens(before)} tokens"),
+            Fact("Observations after", f"{words.tokens(after)} tokens"),
+            Fact("Ratio", words.ratio(before, after) or "–"),
+            Fact("Trigger", trigger),
+            Fact("Revision", str(revision.number)),
+        ),
+    )
+
+
+def _some(lines: Iterable[Line], zone: ZoneInfo) -> tuple[tuple[LineShown, ...], int]:
+    shown = [line_shown(line, zone) for line in lines]
+    return tuple(shown[:MOST_LINES]), max(0, len(shown) - MOST_LINES)

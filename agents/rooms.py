@@ -1,0 +1,171 @@
+"""Hold the open pages of each thread in this process, and send them what changed.
+
+All of it runs on the server's event loop; only ``render`` and ``stamps`` go to a database
+thread, one hop each. A room renders once for all of its pages.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, Protocol
+from uuid import UUID
+from weakref import WeakKeyDictionary
+
+from channels.db import database_sync_to_async
+from django.utils import timezone
+
+from agents import live
+from agents.live import NAMES, REGIONS, Delta, Rendered, Stamp
+from memory.models import Thread
+
+logger = logging.getLogger(__name__)
+
+COALESCE_SECONDS = 0.06
+WATCH_SECONDS = 2.0
+
+_JUST_HEARD = frozenset({"draft"})
+
+
+class Member(Protocol):
+    """Describe an open page, as a room sees it."""
+
+    async def offer(self, regions: Sequence[Rendered]) -> None: ...
+
+    async def dismiss(self) -> None: ...
+
+
+class Room:
+    """Keep the regions of one thread rendered, and its pages up to date."""
+
+    def __init__(self, thread_id: UUID) -> None:
+        self.thread_id = thread_id
+        self.members: set[Member] = set()
+        self.shown: dict[str, Rendered] = {}
+        self.rendered_at: dict[str, Stamp | None] = {}
+        self._dirty: set[str] = set()
+        self._heard: Delta | None = None
+        self._flushing: asyncio.Task[None] | None = None
+
+    def event(self, event: Mapping[str, Any]) -> None:
+        """Mark what an event can have changed."""
+        if event["kind"] == "turn.delta":
+            delta = Delta(event["turn"], event["text"])
+            if self._heard is not None and self._heard.outdates(delta):
+                return
+            self._heard = delta
+        self.mark(REGIONS.get(event["kind"], ()))
+
+    def mark(self, names: Iterable[str]) -> None:
+        """Render these regions anew in a moment, together with what else is marked by then."""
+        self._dirty.update(names)
+        if self._dirty and (self._flushing is None or self._flushing.done()):
+            self._flushing = asyncio.create_task(self._flush())
+
+    def differing(self, etags: Mapping[str, Any]) -> list[Rendered]:
+        """Return the regions a page shows otherwise than this room."""
+        return [each for name, each in self.shown.items() if etags.get(name) != each.etag]
+
+    def check(self, stamp: Stamp | None) -> None:
+        """Mark what moved without an event; the watch calls this."""
+        if stamp is None:
+            self.mark(NAMES)
+        elif stale := live.stale(self.rendered_at, stamp):
+            self.mark(stale)
+
+    def close(self) -> None:
+        """Stop rendering."""
+        if self._flushing is not None:
+            self._flushing.cancel()
+
+    async def _flush(self) -> None:
+        while self._dirty:
+            await asyncio.sleep(COALESCE_SECONDS)
+            names, self._dirty = self._dirty, set()
+            try:
+                rendered = await self._render(names)
+            except Thread.DoesNotExist:
+                await asyncio.gather(*(member.dismiss() for member in self.members))
+                return
+            except Exception:
+                # The watch finds these regions unstamped and comes back to them.
+                logger.exception("The regions %s were not rendered.", sorted(names))
+                self.rendered_at.update(dict.fromkeys(names))
+                return
+            self.shown.update(rendered)
+            await self._offer(list(rendered.values()))
+
+    async def _render(self, names: set[str]) -> dict[str, Rendered]:
+        if names == _JUST_HEARD and self._heard is not None:
+            # Not checked against the rows: the watch does that within two seconds.
+            self.rendered_at["draft"] = None
+            return {"draft": live.render_heard(self._heard)}
+        stamp: Stamp | None
+        rendered: dict[str, Rendered]
+        stamp, rendered = await database_sync_to_async(_read)(self.thread_id, names, self._heard)
+        self.rendered_at.update(dict.fromkeys(names, stamp))
+        return rendered
+
+    async def _offer(self, regions: list[Rendered]) -> None:
+        await asyncio.gather(*(member.offer(regions) for member in list(self.members)))
+
+
+def _read(
+    thread_id: UUID, names: set[str], heard: Delta | None
+) -> tuple[Stamp | None, dict[str, Rendered]]:
+    # The stamp first: what moves while the rows are read is then found stale, not missed.
+    stamp = live.stamps([thread_id]).get(thread_id)
+    return stamp, live.render(thread_id, names, now=timezone.now(), heard=heard)
+
+
+class Rooms:
+    """Hold the rooms of one event loop and watch them while there are any."""
+
+    def __init__(self) -> None:
+        self._rooms: dict[UUID, Room] = {}
+        self._watching: asyncio.Task[None] | None = None
+
+    def enter(self, thread_id: UUID, member: Member) -> Room:
+        """Return the thread's room with a page in it."""
+        room = self._rooms.get(thread_id)
+        if room is None:
+            room = self._rooms[thread_id] = Room(thread_id)
+        room.members.add(member)
+        room.mark(name for name in NAMES if name not in room.shown)
+        if self._watching is None or self._watching.done():
+            self._watching = asyncio.create_task(self._watch())
+        return room
+
+    def leave(self, room: Room, member: Member) -> None:
+        """Take a page out of its room; the last one closes it."""
+        room.members.discard(member)
+        if not room.members and self._rooms.get(room.thread_id) is room:
+            del self._rooms[room.thread_id]
+            room.close()
+        if not self._rooms and self._watching is not None:
+            self._watching.cancel()
+            self._watching = None
+
+    async def _watch(self) -> None:
+        while True:
+            await asyncio.sleep(WATCH_SECONDS)
+            try:
+                await self.look()
+            except Exception:
+                # A database that is away for a moment must not end the watch.
+                logger.exception("The open threads could not be compared.")
+
+    async def look(self) -> None:
+        """Compare every open thread with its rows, in one statement."""
+        found = await database_sync_to_async(live.stamps)(list(self._rooms))
+        for thread_id, room in list(self._rooms.items()):
+            room.check(found.get(thread_id))
+
+
+_OF_LOOP: WeakKeyDictionary[asyncio.AbstractEventLoop, Rooms] = WeakKeyDictionary()
+
+
+def rooms() -> Rooms:
+    """Return the rooms of the running event loop."""
+    return _OF_LOOP.setdefault(asyncio.get_running_loop(), Rooms())

@@ -1,0 +1,1 @@
+"""Answer the pages of the memory."""
