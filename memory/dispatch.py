@@ -7,12 +7,15 @@ one costs time until the next sweep, nothing else.
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import Awaitable, Callable
 from contextvars import Context
 from typing import Protocol
 from uuid import UUID
 
 from django.db import transaction
+
+logger = logging.getLogger(__name__)
 
 Runner = Callable[[UUID], Awaitable[object]]
 
@@ -54,6 +57,9 @@ class LoopDispatcher:
     async def _run(self, thread_id: UUID) -> None:
         try:
             await self._runner(thread_id)
+        except Exception:
+            # What it left is a row with a lease; the sweep comes back to it.
+            logger.exception("Work on thread %s ended early.", thread_id)
         finally:
             del self._tasks[thread_id]
             if thread_id in self._again:

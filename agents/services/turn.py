@@ -23,7 +23,7 @@ from django.db import IntegrityError, transaction
 from django.db.models import Max
 from django.db.models.functions import Now
 from django.utils import timezone
-from pydantic_ai import CancellationToken
+from pydantic_ai import AgentRunResultEvent, CancellationToken, RunUsage
 from pydantic_ai.exceptions import RunCancelled
 from pydantic_ai.messages import (
     ModelMessage,
@@ -57,18 +57,22 @@ DRAFT_SECONDS = 1.0
 _STOPS: dict[UUID, CancellationToken] = {}
 
 
+class AgentMissing(Exception):
+    """Say that a conversation's agent is not there any more."""
+
+
 @dataclass
 class Running:
     """Hold a turn under way in this process: what it has said so far, and how to stop it."""
 
     turn: Turn
-    profile: AgentProfile
     zone: ZoneInfo
     prompt: ModelMessage
     at: datetime
     after: int
     text: str = ""
     saved: str = ""
+    usage: dict[str, int] = field(default_factory=dict)
     stop: CancellationToken = field(default_factory=CancellationToken)
 
     def fence(self) -> None:
@@ -109,7 +113,6 @@ def begin(thread_id: UUID, *, at: datetime | None = None) -> Running | None:
     thread = turn.thread
     return Running(
         turn=turn,
-        profile=AgentProfile.objects.get(slug=thread.agent),
         zone=ZoneInfo(thread.resource.time_zone),
         prompt=load(stored.payload),
         at=at,
@@ -150,7 +153,8 @@ async def run(running: Running, *, resolve: Resolve = resolve_model) -> None:
         logger.warning("Turn %s was taken over by another process.", turn.pk)
     except Exception as error:  # noqa: BLE001 - whatever fails is told to the user in a sentence
         logger.info("Turn %s failed: %s", turn.pk, error)
-        sentence = str(error) if isinstance(error, llm.ModelUnavailable) else llm.explain(error)
+        ours = isinstance(error, llm.ModelUnavailable | AgentMissing)
+        sentence = str(error) if ours else llm.explain(error)
         await _end(running, Turn.Status.FAILED, error=sentence, partial=_partial(running))
     finally:
         _STOPS.pop(turn.pk, None)
@@ -167,7 +171,8 @@ async def _answer(running: Running, resolve: Resolve) -> None:
         stored=running.stored,
         resolve=resolve,
     )
-    agent = build(running.profile, model=resolve(running.profile.model_name), memory=memory)
+    profile = await sync_to_async(_profile)(turn.thread.agent)
+    agent = build(profile, model=resolve(profile.model_name), memory=memory)
     async with agent.run_stream_events(
         message_history=[running.prompt],
         deps=Deps(thread_id=turn.thread_id, zone=running.zone),
@@ -176,10 +181,19 @@ async def _answer(running: Running, resolve: Resolve) -> None:
         await _stream(running, events)
 
 
+def _profile(slug: str) -> AgentProfile:
+    found = AgentProfile.objects.filter(slug=slug).first()
+    if found is None:
+        raise AgentMissing(f"The agent “{slug}” of this conversation no longer exists.")
+    return found
+
+
 async def _stream(running: Running, events: AsyncIterator[Any]) -> None:
     sent_at = 0.0
     clock = asyncio.get_running_loop().time
     async for event in events:
+        if isinstance(event, AgentRunResultEvent):
+            running.usage = _usage(event.result.usage)
         said = _said(event)
         if said is None:
             continue
@@ -189,6 +203,14 @@ async def _stream(running: Running, events: AsyncIterator[Any]) -> None:
             await _send_delta(running)
     if running.text:
         await _send_delta(running)
+
+
+def _usage(usage: RunUsage) -> dict[str, int]:
+    return {
+        "requests": usage.requests,
+        "input_tokens": usage.input_tokens,
+        "output_tokens": usage.output_tokens,
+    }
 
 
 def _said(event: object) -> str | None:
@@ -278,11 +300,16 @@ def close(
     partial: ModelResponse | None = None,
 ) -> None:
     """Close a turn of this process. Raises TurnLost, with nothing written."""
-    _close(running.turn, status, error=error, partial=partial)
+    _close(running.turn, status, error=error, partial=partial, usage=running.usage)
 
 
 def _close(
-    turn: Turn, status: Turn.Status, *, error: str = "", partial: ModelResponse | None = None
+    turn: Turn,
+    status: Turn.Status,
+    *,
+    error: str = "",
+    partial: ModelResponse | None = None,
+    usage: dict[str, int] | None = None,
 ) -> None:
     """Close a turn and leave no tool call without its result, in one transaction."""
     with transaction.atomic():
@@ -292,7 +319,7 @@ def _close(
             tail = [*_returns_of_open_calls(turn), *tail]
         append(turn.thread_id, tail, at=timezone.now())
         last = Message.objects.filter(thread=turn.thread_id).aggregate(last=Max("position"))
-        turn.close(status, error=error, last_position=last["last"])
+        turn.close(status, error=error, usage=usage or {}, last_position=last["last"])
         publish(TurnClosed(thread=turn.thread_id, turn=turn.number, status=status.value))
         dispatch(turn.thread_id)
 
