@@ -17,6 +17,7 @@ from memory import tokens
 from memory.dispatch import LoopDispatcher, cycles
 from memory.services import sweep as cycles_sweep
 from memory.services.due import run_due
+from memory.tasks import CeleryDispatcher
 
 logger = logging.getLogger(__name__)
 
@@ -33,8 +34,8 @@ class Background:
         """Take wake-ups from now on, sweep at once and then on a timer."""
         for_turns, for_cycles = self._dispatchers
         turns.use(for_turns)
-        if settings.CONFIG.om_dispatcher == "embedded":
-            cycles.use(for_cycles)
+        celery = settings.CONFIG.om_dispatcher == "celery"
+        cycles.use(CeleryDispatcher() if celery else for_cycles)
         self._timer = self._loop.create_task(self._tick())
 
     async def stop(self) -> None:

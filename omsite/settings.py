@@ -87,6 +87,11 @@ CHANNEL_LAYERS = {
 }
 
 CELERY_BROKER_URL = CONFIG.redis_url or "memory://"
+CELERY_BROKER_CONNECTION_RETRY_ON_STARTUP = True
+CELERY_BROKER_TRANSPORT_OPTIONS = (
+    {"visibility_timeout": 3600} if CONFIG.redis_url else {"polling_interval": 0.02}
+)
+CELERY_WORKER_PREFETCH_MULTIPLIER = 1
 
 MEMORY_OPTIONS_OF_AGENT = "agents.models.memory_options"
 MEMORY_MODELS = {
