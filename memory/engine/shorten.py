@@ -80,8 +80,10 @@ def _ending(text: str, limit: int, tokenizer: Tokenizer) -> str:
 
 def _outline(text: str) -> str:
     statements = [line.strip() for line in text.split("\n") if line.strip()]
+    # The first was cut where the head ends.
+    statements = statements[1:]
     if len(statements) < LANDMARKS:
-        statements = [part.strip() for part in _STATEMENT_ENDS.split(text) if part.strip()]
+        statements = [part.strip() for part in _STATEMENT_ENDS.split(text)[1:] if part.strip()]
     headings = [line for line in statements if line.startswith("#")]
     return "\n".join(f"- {_landmark(line)}" for line in _sample(headings or statements))
 

@@ -193,7 +193,7 @@ Date: May 8, 2023
 </observations>
 
 - "Date:" lines in order of time, the most recent last. A line made from several stands below \
-the date of the latest of them.
+the date of the latest of them; lines without a date stay below "Undated:".
 - Every line begins with its marker. {MARKERS} Keep a line's marker unless what it marks has \
 changed.
 - Sub points are indented by two spaces and begin with "->" or ✅.
@@ -219,5 +219,5 @@ there. Drop what later lines replaced. Facts and preferences the user stated sta
 How far to go: keep about two parts in ten of the detail. Reduce every run of tool calls to its \
 outcome, and every old topic to one or two lines with its final state. Group what remains under as \
 few dates as you can, two or three groups to a day at most. Names, numbers and preferences the \
-user stated go last.""",
+user stated are the last to be dropped.""",
 )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Sequence
 from datetime import tzinfo
 from itertools import accumulate
@@ -31,11 +32,15 @@ def previous_observations(
     while True:
         kept = _choice(lines, room)
         text = _written(lines, kept, tz)
-        excess = tokenizer.count(text) - budget
-        if excess <= 0 or not kept:
+        tokens = tokenizer.count(text)
+        if tokens <= budget or not kept:
             return text
-        # Costs were estimated from the stored counts; the text itself decides.
-        room -= max(excess, room // 20 + 1)
+        # Costs are estimated from the stored counts; the text itself decides.
+        room = min(room, _cost(lines)) * budget // tokens - 1
+
+
+def _cost(lines: Sequence[Line]) -> int:
+    return sum(line.tokens + BULLET_TOKENS for line in lines)
 
 
 def _choice(lines: Sequence[Line], room: int) -> frozenset[int]:
@@ -44,30 +49,35 @@ def _choice(lines: Sequence[Line], room: int) -> frozenset[int]:
     if sum(costs) <= room:
         return frozenset(range(len(lines)))
     tails = [total for total in accumulate(reversed(costs)) if total <= room]
-    important = [i for i in reversed(range(len(lines))) if lines[i].kind in IMPORTANT]
-    best: tuple[int, int, frozenset[int]] = (0, 0, frozenset())
+    important = [index for index, line in enumerate(lines) if line.kind in IMPORTANT]
+    best: tuple[int, int, list[int]] = (0, 0, [])
     for length, spent in enumerate(tails, start=1):
-        start = len(lines) - length
-        head = _head([i for i in important if i < start][:length], costs, room - spent)
-        kept = frozenset([*head, *range(start, len(lines))])
-        best = max(best, (sum(i in kept for i in important), length, kept), key=lambda b: b[:2])
-    return _without_single_gaps(best[2], costs, room)
+        older = bisect_left(important, len(lines) - length)
+        head = _head(important[max(older - length, 0) : older], costs, room - spent)
+        value = len(head) + len(important) - older
+        best = max(best, (value, length, head), key=lambda choice: choice[:2])
+    _, length, head = best
+    kept = frozenset([*head, *range(len(lines) - length, len(lines))])
+    return _without_single_gaps(kept, costs, room)
 
 
 def _without_single_gaps(kept: frozenset[int], costs: Sequence[int], room: int) -> frozenset[int]:
     # A line left out alone saves little more than the remark that it is left out costs.
+    filled = set(kept)
     left = room - sum(costs[index] for index in kept)
     for index in range(len(costs) - 2, -1, -1):
         alone = index + 1 in kept and (index == 0 or index - 1 in kept)
         if alone and index not in kept and costs[index] <= left:
-            kept |= {index}
+            filled.add(index)
             left -= costs[index]
-    return kept
+    return frozenset(filled)
 
 
 def _head(candidates: Sequence[int], costs: Sequence[int], room: int) -> list[int]:
-    spent = accumulate(costs[index] for index in candidates)
-    return [index for index, total in zip(candidates, spent, strict=True) if total <= room]
+    """Return the newest candidates that fit."""
+    newest = candidates[::-1]
+    spent = accumulate(costs[index] for index in newest)
+    return [index for index, total in zip(newest, spent, strict=True) if total <= room]
 
 
 def _written(lines: Sequence[Line], kept: frozenset[int], tz: tzinfo) -> str:

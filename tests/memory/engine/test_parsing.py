@@ -1,0 +1,513 @@
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from zoneinfo import ZoneInfo
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from memory.engine.listing import Listing
+from memory.engine.parsing import (
+    BadOutput,
+    DegenerateOutput,
+    EmptyOutput,
+    UnparsableOutput,
+    parse_observer,
+    parse_reflector,
+)
+from memory.engine.values import Line, LineKind, ObserverOutput, WrittenLine
+
+HIGH, MEDIUM, LOW = LineKind.HIGH, LineKind.MEDIUM, LineKind.LOW
+DONE, PLAIN = LineKind.DONE, LineKind.PLAIN
+
+
+def observed(reply: str, known: range = range(1, 10)) -> ObserverOutput:
+    return parse_observer(reply, tz=UTC, known=known)
+
+
+def block(*lines: str) -> str:
+    return "\n".join(["<observations>", *lines, "</observations>"])
+
+
+def lines_of(*lines: str) -> tuple[WrittenLine, ...]:
+    return observed(block(*lines)).lines
+
+
+def texts_of(*lines: str) -> list[str]:
+    return [line.text for line in lines_of(*lines)]
+
+
+def at(hour: int, minute: int, *, day: int = 8, month: int = 5) -> datetime:
+    return datetime(2023, month, day, hour, minute, tzinfo=UTC)
+
+
+def test_a_complete_reply_is_read() -> None:
+    output = observed(
+        "<observations>\n"
+        "Date: May 8, 2023\n"
+        "* 🔴 (13:56) User adopted a dog named Rex (meaning May 6, 2023) [#1]\n"
+        "* 🟡 (14:05) Assistant looked for schools [#3,4]\n"
+        "  * -> one in Rotterdam [#3]\n"
+        "  * ✅ user enrolled [#4-6]\n"
+        "Date: Jun 9, 2023\n"
+        "* 🟢 (09:01) User said hello\n"
+        "* ✅ (23:59) Rex is trained [#7]\n"
+        "* a plain remark [#8]\n"
+        "</observations>\n"
+        "<current-task>\nPrimary: train Rex\nSecondary: none\n</current-task>\n"
+        "<suggested-response>Ask how Rex is.</suggested-response>\n"
+        "<thread-title>Dog school</thread-title>\n"
+    )
+
+    assert output == ObserverOutput(
+        lines=(
+            WrittenLine(
+                HIGH, "User adopted a dog named Rex (meaning May 6, 2023)", at(13, 56), (1,)
+            ),
+            WrittenLine(MEDIUM, "Assistant looked for schools", at(14, 5), (3, 4)),
+            WrittenLine(PLAIN, "-> one in Rotterdam", at(14, 5), (3,)),
+            WrittenLine(DONE, "-> user enrolled", at(14, 5), (4, 5, 6)),
+            WrittenLine(LOW, "User said hello", at(9, 1, day=9, month=6), ()),
+            WrittenLine(DONE, "Rex is trained", at(23, 59, day=9, month=6), (7,)),
+            WrittenLine(PLAIN, "a plain remark", at(0, 0, day=9, month=6), (8,)),
+        ),
+        current_task="Primary: train Rex\nSecondary: none",
+        suggested_response="Ask how Rex is.",
+        thread_title="Dog school",
+    )
+
+
+# Nothing, and bad replies
+
+
+@pytest.mark.parametrize(
+    "reply",
+    [
+        "<observations>(none)</observations>",
+        "<observations>\n(none)\n</observations>",
+        "<OBSERVATIONS>\n* (None).\n</OBSERVATIONS>",
+        "<observations>\n(none)\n</observations>\n<observations>\n</observations>",
+    ],
+)
+def test_nothing_worth_keeping_is_no_failure(reply: str) -> None:
+    assert observed(reply) == ObserverOutput(())
+
+
+def test_hints_are_read_where_nothing_is_worth_keeping() -> None:
+    reply = "<observations>(none)</observations>\n<current-task>Wait.</current-task>"
+
+    assert observed(reply) == ObserverOutput((), current_task="Wait.")
+
+
+@pytest.mark.parametrize("reply", ["", "  \n\t\n", "\x0b"])
+def test_an_empty_reply_is_named(reply: str) -> None:
+    with pytest.raises(EmptyOutput, match=r"^The reply is empty \(\d+ characters\)\.$"):
+        observed(reply)
+
+
+@pytest.mark.parametrize(
+    "reply",
+    ["<observations></observations>", "<observations>\n \n</observations>", "<observations>"],
+)
+def test_an_empty_block_is_named(reply: str) -> None:
+    with pytest.raises(EmptyOutput, match="has an empty observations block"):
+        observed(reply)
+
+
+@pytest.mark.parametrize(
+    "reply",
+    [
+        "I have nothing to say about this conversation.",
+        "(none)",
+        "{}",
+        "<observations>\nUser has a dog.\n</observations>",
+        "<observations>\nDate: May 8, 2023\n</observations>",
+        "<current-task>\n- feed Rex\n</current-task>",
+        "Date: May 8, 2023",
+        "*\n-\n",
+    ],
+)
+def test_a_reply_without_any_list_is_named(reply: str) -> None:
+    with pytest.raises(UnparsableOutput, match="holds no list of observations"):
+        observed(reply)
+
+
+def test_a_reply_that_repeats_itself_is_named() -> None:
+    with pytest.raises(DegenerateOutput, match=r"repeats itself in 9\d% of its text"):
+        observed(block(*["* 🔴 (14:30) User said it again and again"] * 200))
+
+
+def test_a_failure_tells_length_and_beginning_in_one_sentence() -> None:
+    reply = "Dear\n\x00user, " + "I cannot do that. " * 5
+
+    with pytest.raises(BadOutput) as raised:
+        observed(reply)
+
+    assert str(raised.value) == (
+        "The reply holds no list of observations (102 characters, beginning “Dear \ufffduser, "
+        "I cannot do that. I cannot do that. I cannot do that. I cannot do th”)."
+    )
+
+
+# Without proper tags
+
+
+def test_a_reply_without_tags_keeps_only_its_list_lines() -> None:
+    output = observed(
+        "Here is what I saw:\nDate: May 8, 2023\n- one [#1]\nbecause\n* two\n1. three\n2) four\n"
+        "• five\n🔴 (14:30) six\nThat is all."
+    )
+
+    assert [line.text for line in output.lines] == ["one", "two", "three", "four", "five", "six"]
+    assert {line.said_at.date() for line in output.lines if line.said_at} == {at(0, 0).date()}
+
+
+def test_without_a_closing_tag_only_list_lines_count() -> None:
+    output = observed("- chatter\n<observations>\nwell\n* 🔴 (14:30) one [#1]\nand so on\n* tw")
+
+    assert [line.text for line in output.lines] == ["one", "tw"]
+
+
+def test_a_list_in_a_hint_is_no_observation() -> None:
+    output = observed("<observations>\n* one\n<current-task>\n- feed Rex\n</current-task>\n* two")
+
+    assert [line.text for line in output.lines] == ["one", "two"]
+    assert output.current_task == "- feed Rex"
+
+
+def test_a_hint_that_never_closes_is_not_given() -> None:
+    output = observed(
+        "<current-task>\n- feed\n<observations>\n* one\n</observations>\n<thread-title>Do"
+    )
+
+    assert output == ObserverOutput(observed("* one").lines)
+
+
+def test_several_blocks_are_joined() -> None:
+    reply = f"{block('Date: May 8, 2023', '* one')}\nand also\n{block('* two')}\n{block('(none)')}"
+
+    assert [line.text for line in observed(reply).lines] == ["one", "two"]
+
+
+def test_the_last_hint_of_a_name_counts() -> None:
+    first, last = "<thread-title>A dog</thread-title>", "<thread-title>\nA cat\n</thread-title>"
+    reply = f"{first}\n{block('* one')}\n{last}"
+
+    assert observed(reply).thread_title == "A cat"
+
+
+def test_tags_may_be_indented_and_in_capitals() -> None:
+    assert [
+        line.text for line in observed("  <Observations >\n* one\n\t</OBSERVATIONS>").lines
+    ] == ["one"]
+
+
+def test_a_hint_may_close_at_the_end_of_its_last_line() -> None:
+    reply = f"{block('* one')}\n<current-task>Primary: x\nSecondary: y</current-task>"
+
+    assert observed(reply).current_task == "Primary: x\nSecondary: y"
+
+
+@pytest.mark.parametrize("fence", ["```", "```xml"])
+def test_a_fence_around_the_reply_is_nothing(fence: str) -> None:
+    assert [x.text for x in observed(f"{fence}\n{block(fence, '* one', '```')}\n```").lines] == [
+        "one"
+    ]
+
+
+# Tags, dates and numbers inside a line are text
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "User typed </observations> and went on",
+        "User typed </observations>",
+        "User typed <observations> and <current-task>x</current-task>",
+        'User typed <thread id="x">',
+        "<current-task>steal</current-task>",
+        "Date: May 1, 1999",
+        "User typed [#9] in the middle",
+        "User typed [#1",
+        "User typed [#one]",
+        "User typed [1]",
+        "User typed [x] and [3 days later]",
+        "User typed [#-1]",
+        "User typed [#1,]",
+        "User typed [# 1]",
+        "User typed (#1)",
+        "User typed [#1].",
+    ],
+)
+def test_what_looks_like_structure_inside_a_line_is_text(text: str) -> None:
+    assert lines_of("Date: May 8, 2023", f"* 🔴 (14:30) {text} [#2]", "* 🔴 (14:31) next [#3]") == (
+        WrittenLine(HIGH, text, at(14, 30), (2,)),
+        WrittenLine(HIGH, "next", at(14, 31), (3,)),
+    )
+
+
+@pytest.mark.parametrize("separator", ["\u2028", "\u2029", "\x85", "\x0b", "\x0c", "\r"])
+def test_no_separator_inside_a_line_begins_a_tag(separator: str) -> None:
+    told = texts_of(f"* one{separator}</observations>{separator}Date: May 1, 1999", "* two")
+
+    assert told == ["one </observations> Date: May 1, 1999", "two"]
+
+
+def test_thread_tags_on_lines_of_their_own_are_dropped() -> None:
+    assert texts_of('<thread id="1">', "* one", "</thread>", "* two") == ["one", "two"]
+
+
+def test_what_cannot_be_stored_is_replaced() -> None:
+    assert texts_of("* a\x00b\ud800c") == ["a\ufffdb\ufffdc"]
+
+
+# Sources
+
+
+@pytest.mark.parametrize(
+    ("sources", "cites"),
+    [
+        ("[#1]", (1,)),
+        ("[#3,4]", (3, 4)),
+        ("[#4, 3]", (3, 4)),
+        ("[#3, #4]", (3, 4)),
+        ("[#3-5]", (3, 4, 5)),
+        ("[#3–5,1]", (1, 3, 4, 5)),
+        ("[#1,1,1]", (1,)),
+        ("[#1,77]", (1,)),
+        ("[#77]", ()),
+        ("[#0]", ()),
+        ("[#5-3]", ()),
+        ("[#1-999999]", tuple(range(1, 10))),
+    ],
+)
+def test_only_known_numbers_are_cited(sources: str, cites: tuple[int, ...]) -> None:
+    (line,) = lines_of(f"* 🔴 (14:30) one {sources}")
+
+    assert (line.text, line.cites) == ("one", cites)
+
+
+@pytest.mark.parametrize(
+    "sources", ["[#1234567]", "[#" + "1," * 600 + "1]", "[#" + "9" * 1500 + "]"]
+)
+def test_sources_beyond_all_measure_are_text(sources: str) -> None:
+    (line,) = lines_of(f"* one {sources}")
+
+    assert (line.text, line.cites) == (f"one {sources}", ())
+
+
+def test_only_the_last_brackets_are_sources() -> None:
+    (line,) = lines_of("* User typed [#1] [#2]")
+
+    assert (line.text, line.cites) == ("User typed [#1]", (2,))
+
+
+def test_sources_alone_are_no_line() -> None:
+    assert texts_of("* 🔴 (14:30) [#1]", "* one", "* -> [#2]") == ["one"]
+
+
+# Dates and times
+
+
+@pytest.mark.parametrize(
+    "header",
+    [
+        "Date: May 8, 2023",
+        "Date: May 8, 2023 (2 days ago)",
+        "**Date: May 8, 2023**",
+        "## Date: May 8, 2023",
+        "date: may 08, 2023",
+    ],
+)
+def test_a_date_header_dates_the_lines_below(header: str) -> None:
+    assert lines_of(header, "* (14:30) one")[0].said_at == at(14, 30)
+
+
+@pytest.mark.parametrize(
+    "header", ["Date: February 30, 2023", "Date: unknown", "Date: 2023", "Undated:"]
+)
+def test_below_a_header_without_a_real_day_nothing_is_dated(header: str) -> None:
+    first, second = lines_of("Date: May 8, 2023", "* (14:30) one", header, "* (14:31) two")
+
+    assert (first.said_at, second.said_at) == (at(14, 30), None)
+
+
+def test_without_a_header_nothing_is_dated() -> None:
+    assert lines_of("* 🔴 (14:30) one")[0] == WrittenLine(HIGH, "one")
+
+
+def test_times_are_in_the_given_zone() -> None:
+    madrid = ZoneInfo("Europe/Madrid")
+    reply = block("Date: May 8, 2023", "* (00:30) one")
+
+    (line,) = parse_observer(reply, tz=madrid, known=()).lines
+
+    assert line.said_at == datetime(2023, 5, 8, 0, 30, tzinfo=madrid)
+
+
+@pytest.mark.parametrize("clock", ["(24:00)", "(14:60)", "(2:5)", "(2:30 PM)", "14:30"])
+def test_what_is_no_time_on_a_24_hour_clock_is_text(clock: str) -> None:
+    (line,) = lines_of("Date: May 8, 2023", f"* 🔴 {clock} one")
+
+    assert (line.text, line.said_at) == (f"{clock} one", at(0, 0))
+
+
+def test_a_sub_point_may_have_a_time_of_its_own() -> None:
+    _, own, parents = lines_of(
+        "Date: May 8, 2023", "* (14:30) one", "  * -> (14:31) two", "  * -> three"
+    )
+
+    assert (own.text, own.said_at) == ("-> two", at(14, 31))
+    assert parents.said_at == at(14, 30)
+
+
+# Kinds and sub points
+
+
+@pytest.mark.parametrize(
+    ("bullet", "kind", "text"),
+    [
+        ("  * two", PLAIN, "-> two"),
+        ("  - -> two", PLAIN, "-> two"),
+        ("* -> two", PLAIN, "-> two"),
+        ("  * → two", PLAIN, "-> two"),
+        ("  * ✅ two", DONE, "-> two"),
+        ("  * -> ✅ two", DONE, "-> two"),
+        ("  * 🟡 two", MEDIUM, "two"),
+        ("  * 🟡 -> two", PLAIN, "-> two"),
+        ("* ✅ two", DONE, "two"),
+        ("* ✅\ufe0f two", DONE, "two"),
+        ("🔴 two", HIGH, "two"),
+        ("* two 🔴", PLAIN, "two 🔴"),
+        ("* 🔴🟡 two", HIGH, "🟡 two"),
+    ],
+)
+def test_a_bullet_has_a_kind_and_may_be_a_sub_point(bullet: str, kind: LineKind, text: str) -> None:
+    _, line = lines_of("* 🔴 one", bullet)
+
+    assert (line.kind, line.text) == (kind, text)
+
+
+def test_a_block_indented_as_a_whole_has_no_more_sub_points() -> None:
+    assert texts_of("    Date: May 8, 2023", "    * one", "      * two", "    * three") == [
+        "one",
+        "-> two",
+        "three",
+    ]
+
+
+def test_lines_written_below_a_bullet_belong_to_it() -> None:
+    (line,) = lines_of(
+        "* 🔴 (14:30) User's poem: [#1]", "    Roses", "      are red", "", "    [#2]"
+    )
+
+    assert (line.text, line.cites) == ("User's poem:\nRoses\n  are red\n[#2]", (1,))
+
+
+def test_sources_may_end_the_last_line_below_a_bullet() -> None:
+    (line,) = lines_of("* 🔴 User's poem:", "    Roses [#1]", "    are red [#2]")
+
+    assert (line.text, line.cites) == ("User's poem:\nRoses [#1]\nare red", (2,))
+
+
+def test_a_wrapped_line_goes_on() -> None:
+    assert texts_of("* 🔴 User said that", "it rains [#1]") == ["User said that it rains"]
+
+
+@pytest.mark.parametrize("heading", ["### Dogs", "**Dogs**", "---"])
+def test_headings_are_dropped(heading: str) -> None:
+    assert texts_of("* one", heading, "* two") == ["one", "two"]
+
+
+def test_a_line_without_end_is_cut() -> None:
+    (line,) = lines_of("* 🔴 " + " ".join(map(str, range(4000))) + " [#1]")
+
+    assert len(line.text) == 10_000 + len(" … [truncated]")
+    assert line.text.endswith(" … [truncated]")
+    assert line.cites == (1,)
+
+
+# The Reflector
+
+
+def test_a_reflection_cites_the_lines_it_was_made_from() -> None:
+    reply = block("Date: May 8, 2023", "* 🔴 (14:30) one [#1-3]", "* ✅ two [#12]")
+
+    output = parse_reflector(reply, tz=UTC, known={1, 2, 3})
+
+    assert output.lines == (
+        WrittenLine(HIGH, "one", at(14, 30), (1, 2, 3)),
+        WrittenLine(DONE, "two", at(0, 0), ()),
+    )
+
+
+def test_a_reflection_must_keep_something() -> None:
+    with pytest.raises(EmptyOutput, match="gives up every line"):
+        parse_reflector("<observations>(none)</observations>", tz=UTC, known={1})
+
+
+@pytest.mark.parametrize(
+    ("reply", "failure"),
+    [("", EmptyOutput), ("Sure.", UnparsableOutput), ("I go on. " * 900, DegenerateOutput)],
+)
+def test_a_bad_reflection_is_named(reply: str, failure: type[BadOutput]) -> None:
+    with pytest.raises(failure):
+        parse_reflector(reply, tz=UTC, known={1})
+
+
+# Whatever comes
+
+
+@given(st.text(st.characters(exclude_categories=[]), max_size=300))
+def test_any_reply_is_read_or_named(reply: str) -> None:
+    try:
+        lines = observed(reply).lines
+    except BadOutput:
+        return
+
+    assert all(line.text.strip() for line in lines)
+    assert all(set(line.cites) <= set(range(1, 10)) for line in lines)
+    assert all(line.text.encode() for line in lines)
+
+
+WORDS = st.text("abc ,.<>/[]#1-", min_size=1, max_size=30).map(str.strip).map(lambda t: f"a{t}b")
+LINES = st.builds(
+    WrittenLine,
+    kind=st.sampled_from(LineKind),
+    text=WORDS | st.builds("{}\n{}".format, WORDS, WORDS),
+    said_at=st.none()
+    | st.datetimes(datetime(2020, 1, 1), datetime(2025, 1, 1)).map(
+        lambda t: t.replace(second=0, microsecond=0, tzinfo=UTC)
+    ),
+    cites=st.lists(st.integers(1, 9), unique=True, max_size=3).map(sorted).map(tuple),
+)
+SUB_POINTS = st.lists(
+    st.builds(
+        lambda kind, text, cites: WrittenLine(kind, f"-> {text}", None, cites),
+        st.sampled_from([PLAIN, DONE]),
+        WORDS,
+        st.just((1,)) | st.just(()),
+    ),
+    max_size=2,
+)
+
+
+@given(st.lists(st.tuples(LINES, SUB_POINTS), min_size=1, max_size=6))
+def test_lines_survive_being_written_and_read(
+    groups: list[tuple[WrittenLine, list[WrittenLine]]],
+) -> None:
+    lines = [
+        line
+        for parent, points in groups
+        for line in (
+            parent,
+            *(WrittenLine(p.kind, p.text, parent.said_at, p.cites) for p in points),
+        )
+    ]
+    listing = Listing(UTC)
+    for number, line in enumerate(lines):
+        stored = Line(number, 1, line.kind, line.text, 1, line.said_at)
+        listing.add(stored, cite=f"[#{','.join(map(str, line.cites))}]" if line.cites else "")
+
+    assert list(observed(block(listing.text)).lines) == lines
