@@ -21,7 +21,8 @@ Output = TypeVar("Output")
 class Reply:
     """Hold what a model answered, and what all asking for it took.
 
-    ``cost`` is in US dollars, or None where the model has no known price.
+    ``model`` is the name it was asked by; ``cost`` is in US dollars, or None where the model
+    has no known price.
     """
 
     text: str
@@ -60,7 +61,8 @@ async def ask(question: Question) -> Reply:
     usage = result.response.usage
     return Reply(
         text=result.output or "",
-        model=result.response.model_name or question.model.model_name,
+        # Not the name in the response: local servers answer with the path of their file.
+        model=question.model.model_name,
         input_tokens=usage.input_tokens,
         output_tokens=usage.output_tokens,
         cost=usage.cost,

@@ -91,8 +91,9 @@ def plain_text(message: ModelMessage) -> str:
 def dump(message: ModelMessage) -> dict[str, Any]:
     """Return the message as a JSON object that every database takes.
 
-    Everything comes back equal from ``load`` except the instructions, which are left out, and
-    the characters that ``safe_text`` replaces.
+    Everything comes back equal from ``load`` except the instructions, which are left out, the
+    characters that ``safe_text`` replaces, and what JSON has no form for inside a tool's result
+    or a provider's details: a time, say, comes back as text.
     """
     payload: dict[str, Any] = ModelMessagesTypeAdapter.dump_python([message], mode="json")[0]
     if isinstance(message, ModelRequest):

@@ -83,6 +83,14 @@ async def test_every_message_of_a_chat_comes_back_from_storage_as_it_was(open_wi
 
 
 @pytest.mark.asyncio
+async def test_a_payload_of_a_real_answer_stays_as_it_is_from_then_on(open_wire):
+    _, model = open_wire(Call("weather", {"city": "Lisbon"}), Say(PIECES))
+    _, result = await streamed(weather_agent(model), "How is the weather in Lisbon?")
+    payloads = [dump(message) for message in result.all_messages()]
+    assert [dump(load(payload)) for payload in payloads] == payloads
+
+
+@pytest.mark.asyncio
 async def test_a_stored_chat_goes_on_with_the_same_provider(open_wire):
     wire, model = open_wire(
         Call("weather", {"city": "Lisbon"}), Say(PIECES), Say(("You asked about Lisbon.",))
