@@ -15,7 +15,7 @@ BASE = Path(__file__).resolve().parent.parent
 class Config(BaseSettings):
     """Hold what the environment says; an empty environment is the embedded mode."""
 
-    model_config = SettingsConfigDict(env_file=BASE / ".env", extra="ignore", env_ignore_empty=True)
+    model_config = SettingsConfigDict(extra="ignore", env_ignore_empty=True)
 
     database_url: str = Field(
         f"sqlite:///{BASE / 'omsite.sqlite3'}",

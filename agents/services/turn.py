@@ -172,7 +172,8 @@ async def _answer(running: Running, resolve: Resolve) -> None:
         resolve=resolve,
     )
     profile = await sync_to_async(_profile)(turn.thread.agent)
-    agent = build(profile, model=resolve(profile.model_name), memory=memory)
+    model = await asyncio.to_thread(resolve, profile.model_name)
+    agent = build(profile, model=model, memory=memory)
     async with agent.run_stream_events(
         message_history=[running.prompt],
         deps=Deps(thread_id=turn.thread_id, zone=running.zone),

@@ -43,8 +43,11 @@ Resolve = Callable[[str], Model]
 
 
 def resolve_model(name: str) -> Model:
-    """Return the model of a name, with the server's settings. Raises llm.ModelUnavailable."""
-    return llm.resolve(name, delay=settings.OFFLINE_DELAY, base_url=settings.MODEL_BASE_URL)
+    """Return the model of a name, with the server's settings. Raises llm.ModelUnavailable.
+
+    The first use of a provider imports its package, which takes seconds: not for a loop.
+    """
+    return llm.shared(name, delay=settings.OFFLINE_DELAY, base_url=settings.MODEL_BASE_URL)
 
 
 @dataclass(frozen=True)

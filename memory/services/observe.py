@@ -147,9 +147,8 @@ async def run(claimed: Claimed, *, resolve: Resolve = resolve_model) -> bool:
     cycle = claimed.cycle
     try:
         async with kept_alive(cycle):
-            observed = await observer.observe(
-                claimed.request, model=resolve(claimed.model), tz=claimed.zone
-            )
+            model = await asyncio.to_thread(resolve, claimed.model)
+            observed = await observer.observe(claimed.request, model=model, tz=claimed.zone)
         await sync_to_async(commit)(claimed, observed)
     except (CycleLost, RecordMoved, CursorMoved) as moved:
         await sync_to_async(discard)(cycle, str(moved))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import tzinfo
@@ -152,10 +153,11 @@ async def _best(claimed: Claimed, resolve: Resolve) -> tuple[reflector.Reflected
     """
     best: tuple[int, reflector.Reflected, int] | None = None
     unreadable: BadOutput | None = None
+    model = await asyncio.to_thread(resolve, claimed.model)
     for level in range(FIRST_LEVEL, LAST_LEVEL + 1):
         try:
             reflected = await reflector.reflect(
-                claimed.request(level), model=resolve(claimed.model), tz=claimed.zone
+                claimed.request(level), model=model, tz=claimed.zone
             )
         except BadOutput as error:
             unreadable = error
