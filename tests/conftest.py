@@ -1,12 +1,22 @@
 """The cast: Ada owns a resource, Ben another, the team is both's, Cleo is a stranger."""
 
 import pytest
+from asgiref.sync import SyncToAsync
 from django.contrib.auth import get_user_model
+from django.db import connections
 
 from agents.models import AgentProfile
 from agents.services.thread import start
 from memory.models import Resource
 from tests.fakes import Models
+
+
+@pytest.fixture(scope="session")
+def django_db_setup(django_db_setup):
+    """Close the connections of the thread that async tests reach the database through."""
+    yield
+    SyncToAsync.single_thread_executor.submit(connections.close_all).result()
+
 
 SMALL = {"message_tokens": 600, "observation_tokens": 200}
 
