@@ -301,10 +301,10 @@ def close(
     partial: ModelResponse | None = None,
 ) -> None:
     """Close a turn of this process. Raises TurnLost, with nothing written."""
-    _close(running.turn, status, error=error, partial=partial, usage=running.usage)
+    close_turn(running.turn, status, error=error, partial=partial, usage=running.usage)
 
 
-def _close(
+def close_turn(
     turn: Turn,
     status: Turn.Status,
     *,
@@ -353,7 +353,7 @@ def _take_over(turn: Turn) -> int:
         turn.refresh_from_db(fields=["draft_text"])
         said = turn.draft_text.strip()
         partial = ModelResponse(parts=[TextPart(turn.draft_text)]) if said else None
-        _close(
+        close_turn(
             turn,
             Turn.Status.INTERRUPTED,
             error="The server stopped while this was being answered.",
