@@ -297,6 +297,13 @@ def test_sources_beyond_all_measure_are_text(sources: str) -> None:
     assert (line.text, line.cites) == (f"one {sources}", ())
 
 
+@pytest.mark.parametrize("ending", ["[#12", "[#1] indeed", "#1]", "[#1]]"])
+def test_sources_that_do_not_close_the_line_are_text(ending: str) -> None:
+    (line,) = lines_of(f"* one {ending}")
+
+    assert (line.text, line.cites) == (f"one {ending}", ())
+
+
 def test_only_the_last_brackets_are_sources() -> None:
     (line,) = lines_of("* User typed [#1] [#2]")
 
