@@ -23,7 +23,7 @@ class Claim:
     text: str
     subject: str
     worth: float
-    cost: int
+    cost: float
     terms: dict[str, float] = field(hash=False)
     group: tuple[object, ...] = ()
 
@@ -35,6 +35,15 @@ class Taste:
     novelty: float = 0.5
     fade: float = 0.5
     thrift: float = 0.6
+
+
+def size(text: str) -> int:
+    """Return what a text costs to read.
+
+    Words count by their length, not as a tokenizer cuts them: rare names, which say most,
+    would pay most.
+    """
+    return 1 + sum((len(word) + 5) // 6 for word in text.split())
 
 
 def term_weights(text: str) -> dict[str, float]:

@@ -53,7 +53,7 @@ def observe(prompt: str, count: Callable[[str], int] = estimate) -> str:
     candidates = [*_spoken(entries), *describe_candidates(entries)]
     candidates.sort(key=lambda candidate: candidate.fact.numbers[0])
     names = frozenset(stem(candidate.fact.subject) for candidate in candidates)
-    claims = [_claim(candidate, names, count) for candidate in candidates]
+    claims = [_claim(candidate, names) for candidate in candidates]
     budget = SHARE * sum(count(entry.text) + 8 for entry in entries)
     kept = coverage.choose(
         claims, covered, budget=budget, floor=LEAST, taste=TASTE, overhead=lambda _: _LINE_COST
@@ -78,14 +78,12 @@ def _covered(previous: str) -> coverage.Covered:
     return covered
 
 
-def _claim(
-    candidate: _Candidate, names: frozenset[str], count: Callable[[str], int]
-) -> coverage.Claim:
+def _claim(candidate: _Candidate, names: frozenset[str]) -> coverage.Claim:
     fact = candidate.fact
     terms = coverage.term_weights(fact.text)
     terms = {term: heavy for term, heavy in terms.items() if term not in names} or terms
     group = (fact.numbers[0] // 3, fact.dated)
-    return coverage.Claim(fact.text, fact.subject, candidate.worth, count(fact.text) + 1, terms, group)
+    return coverage.Claim(fact.text, fact.subject, candidate.worth, coverage.size(fact.text), terms, group)
 
 
 def _spoken(entries: list[Entry]) -> list[_Candidate]:

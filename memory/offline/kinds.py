@@ -16,7 +16,7 @@ _LASTING = re.compile(
     r"|hate|love|want|need|plan|planning|going to|will|goal|deadline|decided|moved|must)\b",
     re.I,
 )
-GOOD, POOR = 0.35, 0.08
+GOOD, FAIR, POOR = 0.4, 0.15, 0.08
 
 
 def kind_of(sentence: str, worth: float, speaker: str, dated: bool) -> str:
@@ -26,6 +26,6 @@ def kind_of(sentence: str, worth: float, speaker: str, dated: bool) -> str:
     if worth < POOR or sentence.rstrip().endswith("?"):
         return "low"
     personal = speaker != "Assistant" and bool(_PERSONAL.search(sentence))
-    if personal and (dated or worth >= GOOD or _LASTING.search(sentence)):
+    if worth >= GOOD or (personal and worth >= FAIR and _LASTING.search(sentence)):
         return "high"
-    return "medium"
+    return "medium" if worth >= FAIR else "low"

@@ -20,7 +20,8 @@ from memory.offline.words import stem
 _TRIES = 12
 _STEP = 0.93
 _LINE_COST, _SUBJECT_COST = 5, 8
-_KIND_WORTH = {"high": 1.15, "done": 1.0, "medium": 1.0, "plain": 1.0, "low": 0.6}
+KIND_WORTH = {"high": 1.0, "done": 0.8, "medium": 0.6, "plain": 0.6, "low": 0.3}
+"""What a fact's kind says of its worth."""
 
 
 _TARGET = re.compile(r"below (\d+) tokens")
@@ -37,7 +38,7 @@ def reflect(
     noted = list(read_lines(block(prompt, "lines")))
     target, level = _wanted(prompt)
     facts = drop_superseded(_facts(noted))
-    claims = [_claim(fact, count) for fact in facts]
+    claims = [_claim(fact) for fact in facts]
     budget = float(target) * (1 - 0.05 * level)
     lines: list[reply.Entry] = []
     for _ in range(_TRIES):
@@ -87,14 +88,12 @@ def _fact(line: Noted, subject: str, kind: str, statement: str) -> reply.Fact:
     return reply.Fact(subject, text, kind, line.day, line.time, (line.number,), dated)
 
 
-def _claim(fact: reply.Fact, count: Callable[[str], int]) -> coverage.Claim:
-    worth = salience(fact.text, Setting(from_assistant=fact.subject == "Assistant"), fact.dated)
-    worth *= _KIND_WORTH[fact.kind]
+def _claim(fact: reply.Fact) -> coverage.Claim:
     terms = coverage.term_weights(fact.text)
     terms = {term: heavy for term, heavy in terms.items() if term != stem(fact.subject)} or terms
-    return coverage.Claim(
-        fact.text, fact.subject, worth, count(fact.text) + 1, terms, fact.numbers
-    )
+    worth = salience(fact.text, Setting(from_assistant=fact.subject == "Assistant"), fact.dated)
+    worth = KIND_WORTH[fact.kind] * (0.3 + worth)
+    return coverage.Claim(fact.text, fact.subject, worth, coverage.size(fact.text), terms, fact.numbers)
 
 
 def _join(facts: list[reply.Fact]) -> list[reply.Entry]:

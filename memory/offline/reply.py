@@ -43,7 +43,7 @@ class Entry:
     def accepts(self, fact: Fact) -> bool:
         """Return whether a fact may stand on this line too."""
         first = self.facts[0]
-        if (fact.day, fact.dated) != (first.day, first.dated):
+        if (fact.day, fact.subject, fact.dated) != (first.day, first.subject, first.dated):
             return False
         numbers = {*self.numbers, *fact.numbers}
         return max(numbers) - min(numbers) < WIDEST
@@ -63,25 +63,23 @@ def join(facts: Iterable[Fact]) -> list[Entry]:
 
 
 def print_lines(lines: Iterable[Entry], *, cite: bool = True, clock: bool = True) -> str:
-    """Return the lines under their dates: the first of a day in full, the others below it.
-
-    A subject is named where it changes.
-    """
+    """Return the lines under their dates: first of a subject in full, the others below it."""
     printed: list[str] = []
-    for day, entries in _by_day(lines).items():
+    for day, subjects in _by_day(lines).items():
         if day is not None:
             printed.append(f"Date: {spell_date(day)}")
-        printed.append(_head(entries, clock) + _body(entries[0], "", cite))
-        for before, entry in pairwise(entries):
-            body = _body(entry, before.facts[-1].subject, cite)
-            printed.append(f"  * -> {body}")
+        for entries in subjects.values():
+            printed.append(_head(entries, clock) + _body(entries[0], "", cite))
+            for before, entry in pairwise(entries):
+                printed.append(f"  * -> {_body(entry, before.facts[-1].subject, cite)}")
     return "\n".join(printed)
 
 
-def _by_day(lines: Iterable[Entry]) -> dict[date | None, list[Entry]]:
-    days: dict[date | None, list[Entry]] = {}
+def _by_day(lines: Iterable[Entry]) -> dict[date | None, dict[str, list[Entry]]]:
+    days: dict[date | None, dict[str, list[Entry]]] = {}
     for line in lines:
-        days.setdefault(line.facts[0].day, []).append(line)
+        first = line.facts[0]
+        days.setdefault(first.day, {}).setdefault(first.subject, []).append(line)
     return days
 
 
