@@ -21,9 +21,9 @@ def violations(thread_id):
     found = []
     for record in MemoryRecord.objects.filter(thread=thread_id):
         positions = list(
-            Message.objects.filter(thread=thread_id).order_by("position").values_list(
-                "position", flat=True
-            )
+            Message.objects.filter(thread=thread_id)
+            .order_by("position")
+            .values_list("position", flat=True)
         )
         rows = list(
             Observation.objects.filter(record=record, kind="observation").order_by("first_position")

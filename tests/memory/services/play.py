@@ -49,10 +49,9 @@ def calling(*ids, tool="search"):
     )
 
 
-def returning(*ids, tool="search", text="A hive."):
-    return ModelRequest(
-        parts=[ToolReturnPart(tool, text, call_id, timestamp=AT) for call_id in ids], timestamp=AT
-    )
+def returning(*ids, tool="search", text="A hive.", outcome="success"):
+    parts = [ToolReturnPart(tool, text, i, timestamp=AT, outcome=outcome) for i in ids]
+    return ModelRequest(parts=parts, timestamp=AT)
 
 
 def say(thread, *messages, at=AT):

@@ -29,9 +29,9 @@ def test_positions_follow_each_other_over_several_appends(thread):
 
 def test_an_append_that_is_rolled_back_leaves_nothing(thread):
     say(thread, question())
-    with pytest.raises(Refused), transaction.atomic():
+    with transaction.atomic():
         say(thread, answer())
-        raise Refused
+        transaction.set_rollback(True)
 
     assert say(thread, answer()) == [2]
 
@@ -77,7 +77,7 @@ def test_an_unknown_thread_is_refused_by_name(db):
     assert not Message.objects.exists()
 
 
-@pytest.mark.parametrize("bad", ["\x00", "\ud83d", "\ude00"])
+@pytest.mark.parametrize("bad", ["\x00", "\ud83d"])
 def test_characters_no_database_takes_are_replaced_and_the_rest_kept(thread, bad):
     say(thread, question(f"before{bad}after"), answer(f"before{bad}after"))
 
