@@ -66,9 +66,9 @@ def test_older_important_lines_are_kept_before_the_newest() -> None:
 
 
 def test_important_lines_take_no_more_places_than_the_newest() -> None:
-    lines = [line(n, LineKind.HIGH if n < 9 else LineKind.LOW) for n in range(1, 11)]
+    important = [line(n, LineKind.HIGH, tokens=3) for n in range(1, 9)]
 
-    assert shown(lines, 2 * COST) == [
+    assert shown([*important, line(9, tokens=500), line(10)], 6 * COST) == [
         "[7 observations left out]",
         "line 8",
         "[1 observation left out]",
