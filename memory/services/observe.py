@@ -169,9 +169,9 @@ def commit(claimed: Claimed, observed: observer.Observed) -> Observation:
         record = MemoryRecord.objects.get(pk=cycle.record_id)
         number = _lock(record, cycle)
         cycle.finish(Cycle.Status.DONE, **costs(observed.reply))
+        cursor = _cursor(cycle)
         observation = _write(claimed, observed.output)
         if number is None:
-            cursor = _cursor(cycle)
             cursor.move(
                 buffered_through=cycle.last_position or 0, observed_through=cursor.observed_through
             )
@@ -251,7 +251,6 @@ def _show(claimed: Claimed, number: int) -> None:
     """Show all that is buffered, the new observation last, as one revision."""
     cycle = claimed.cycle
     assert cycle.thread_id is not None
-    _cursor(cycle)
     view = look(cycle.thread_id)
     assert view is not None
     before = sum(message.tokens for message in view.raw)
