@@ -81,14 +81,21 @@ def lane_state(record_id: UUID, lane: str) -> Lane:
     if latest is None:
         return Lane(busy=False, resting=False, failures=0, stalled_at=None)
     now = latest.now  # type: ignore[attr-defined]
-    failed = latest.status == Cycle.Status.FAILED
+    running = latest.status == Cycle.Status.RUNNING
+    lapsed = running and latest.lease_expires_at < now
+    # A lapsed cycle is one that failed; whoever claims next will say so.
+    failed = lapsed or latest.status == Cycle.Status.FAILED
     rests = failed and latest.next_attempt_at is not None and latest.next_attempt_at > now
     return Lane(
-        busy=latest.status == Cycle.Status.RUNNING and latest.lease_expires_at >= now,
+        busy=running and not lapsed,
         resting=rests,
         failures=latest.attempt if failed else 0,
-        stalled_at=latest.observation_tokens if failed and not latest.next_attempt_at else None,
+        stalled_at=latest.observation_tokens if _stalled(latest) else None,
     )
+
+
+def _stalled(cycle: Cycle) -> bool:
+    return cycle.status == Cycle.Status.FAILED and cycle.next_attempt_at is None
 
 
 def open_cycle(view: View, lane: str, *, request: str, **fields: Any) -> Cycle | None:
