@@ -31,6 +31,7 @@ from pydantic_ai.exceptions import (
 from pydantic_ai.models import Model, infer_model
 
 from memory.engine.parsing import BadOutput
+from memory.tokens import count
 
 OFFLINE = "offline"
 COMPATIBLE = "openai-compatible"
@@ -66,7 +67,7 @@ def resolve(
     if name == OFFLINE:
         from memory.offline.model import OfflineModel
 
-        return OfflineModel(delay)
+        return OfflineModel(delay, count=count)
     provider, _, model = name.partition(":")
     if not provider or not model.strip():
         raise ModelUnavailable(_malformed(name))
