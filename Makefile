@@ -15,9 +15,7 @@ install: .venv/installed  ## Make .venv and install the pinned packages
 install-dev: .venv/installed-dev
 
 studio: .venv/installed  ## Start the Studio: make studio [PORT=8000]
-	@$(BIN)/python manage.py migrate --verbosity 0
-	@$(BIN)/python manage.py demo --if-missing
-	@exec $(BIN)/python manage.py serve --port $(PORT)
+	@exec $(BIN)/python manage.py studio --port $(PORT)
 
 test: .venv/installed-dev  ## Run the tests: make test [ARGS=...]
 	@$(BIN)/python -m pytest -n auto -m "not browser and not slow" $(ARGS)

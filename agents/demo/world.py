@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+from functools import cache, partial
+from hashlib import sha256
 from pathlib import Path
 
-from django.contrib.auth import get_user_model
+from django.contrib.auth.models import User
 from django.db import transaction
 
+from memory import llm
 from memory.models import Resource, Thread
+from memory.recordings import Recording, read
 
 from ..models import AgentProfile
-from ..services.thread import start
+from ..services.replay import KEY, Report, Source, begin, replay, replays
 
 CONVERSATION = Path(__file__).parent / "kitchen.jsonl"
 
@@ -45,12 +49,12 @@ AGENTS: dict[str, dict[str, object]] = {
 
 def exists() -> bool:
     """Tell whether there is a demo world, or any world, already."""
-    return get_user_model().objects.exists() or AgentProfile.objects.exists()
+    return User.objects.exists() or AgentProfile.objects.exists()
 
 
 @transaction.atomic
-def create() -> Thread:
-    """Create the demo world and return its first thread, which is still empty.
+def create() -> None:
+    """Create people, resources and agents, and an empty thread for the conversation.
 
     People have no password: they sign in with one click where that is allowed, or with one
     that ``manage.py changepassword`` gives them.
@@ -66,12 +70,41 @@ def create() -> Thread:
             key=key, defaults={"name": name, "time_zone": ZONE}
         )
         resource.members.add(*(_person(member) for member in members))
-    profile = AgentProfile.objects.get(slug="demo")
-    return start(Resource.objects.get(key="ada"), profile, title="Kitchen refit")
+    ada, profile = Resource.objects.get(key="ada"), AgentProfile.objects.get(slug="demo")
+    begin(
+        _source(),
+        resource=ada,
+        profile=profile,
+        title=_recording().title,
+        options={"message_tokens": 2_000, "observation_tokens": 1_600},
+    )
 
 
-def _person(username: str, *, staff: bool = False) -> object:
-    people = get_user_model().objects
+def unfinished() -> Thread | None:
+    """Return the thread of the shipped conversation if some of it is still to be replayed."""
+    for thread in Thread.objects.filter(resource__key="ada", agent="demo"):
+        if replays(thread, _source()) and not thread.metadata[KEY].get("finished"):
+            return thread
+    return None
+
+
+async def converse(thread: Thread, report: Report) -> None:
+    """Replay the shipped conversation into its thread, or what is missing of it, at once."""
+    await replay(thread.pk, _recording(), resolve=partial(llm.resolve, delay=0), report=report)
+
+
+@cache
+def _recording() -> Recording:
+    return read(CONVERSATION)[0]
+
+
+@cache
+def _source() -> Source:
+    return Source(_recording().key, sha256(CONVERSATION.read_bytes()).hexdigest())
+
+
+def _person(username: str, *, staff: bool = False) -> User:
+    people = User.objects
     person, made = people.get_or_create(
         username=username,
         defaults={"first_name": username.title(), "is_staff": staff, "is_superuser": staff},

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
 from argparse import ArgumentParser
 from typing import Any
 
 from django.core.management.base import BaseCommand
 
 from agents.demo import world
+from agents.services.replay import Progress
 
 
 class Command(BaseCommand):
@@ -21,7 +23,15 @@ class Command(BaseCommand):
         )
 
     def handle(self, *args: Any, if_missing: bool, **options: Any) -> None:
-        if if_missing and world.exists():
-            return
-        world.create()
-        self.stdout.write("The demo world is ready.")
+        if not (if_missing and world.exists()):
+            world.create()
+        thread = world.unfinished()
+        if thread is not None:
+            asyncio.run(world.converse(thread, self._report))
+            self.stdout.write("\rThe demo world is ready: sign in as ada, ben or admin.      ")
+
+    def _report(self, progress: Progress) -> None:
+        if self.stdout.isatty():
+            line = f"\rReplaying a conversation: {progress.stored} of {progress.total} messages "
+            self.stdout.write(line, ending="")
+            self.stdout.flush()
