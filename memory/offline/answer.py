@@ -10,7 +10,7 @@ from datetime import date
 from typing import Any
 
 from memory.offline.sentences import split_sentences
-from memory.offline.transcript import Noted, block, read_lines
+from memory.offline.transcript import Noted, block, read_lines, subject_of
 from memory.offline.words import content_stems, weight, words
 
 INTRODUCTION = (
@@ -181,12 +181,17 @@ def _overlap(text: str, rarity: Mapping[str, float]) -> float:
 
 
 def _noted(memory: str) -> list[_Found]:
-    lines = read_lines(block(memory, "observations"))
-    return [_Found(_sentence(line), line.day, 0.0, observed=True) for line in lines]
+    return [
+        _Found(statement.strip(), line.day, 0.0, observed=True)
+        for line in read_lines(block(memory, "observations"))
+        for statement in _statements(line)
+    ]
 
 
-def _sentence(line: Noted) -> str:
-    return line.text.strip()
+def _statements(line: Noted) -> list[str]:
+    """Return the statements of a line, each under the name the line begins with."""
+    subject, text = subject_of(line.text)
+    return [f"{subject}: {part}" if subject else part for part in text.split("; ")]
 
 
 def _spoken(asked: Asked) -> list[_Found]:
