@@ -12,6 +12,7 @@ SMALLEST_OUTLINE = 200
 """Below this many tokens a text is only cut: an outline would take most of the room."""
 
 MARKER_TOKENS = 16
+LONGEST_TOKEN = 16
 _STATEMENT_ENDS = re.compile(r"(?<=[.!?;,]) ")
 
 
@@ -27,34 +28,41 @@ class Tokenizer(Protocol):
         ...
 
 
-def fits(text: str, limit: int, tokenizer: Tokenizer) -> bool:
-    """Return whether the text has at most ``limit`` tokens, counting only when it must."""
-    if len(text) <= limit and len(text.encode("utf-8", "replace")) <= limit:
-        return True
-    return tokenizer.count(text) <= limit
-
-
 def truncate(text: str, limit: int, tokenizer: Tokenizer) -> str:
     """Return the first ``limit`` tokens of the text, and how many it has in all."""
-    if fits(text, limit, tokenizer):
+    if _surely_fits(text, limit):
         return text
-    total = tokenizer.count(text)
-    return f"{tokenizer.clip(text, limit)}… [truncated, {total} tokens in all]"
+    size = tokenizer.count(text)
+    return text if size <= limit else _cut(text, limit, size, tokenizer)
 
 
-def condense(text: str, limit: int, tokenizer: Tokenizer) -> str:
-    """Return head and tail of the text in ``limit`` tokens, between them an outline of the rest."""
-    if fits(text, limit, tokenizer):
+def condense(text: str, limit: int, size: int, tokenizer: Tokenizer) -> str:
+    """Return head and tail of the text in ``limit`` tokens, between them an outline of the rest.
+
+    ``size`` is the number of tokens the text has.
+    """
+    if size <= limit:
         return text
     if limit < SMALLEST_OUTLINE:
-        return truncate(text, max(limit - MARKER_TOKENS, 0), tokenizer)
-    head = tokenizer.clip(text, limit * 60 // 100)
+        return _cut(text, max(limit - MARKER_TOKENS, 0), size, tokenizer)
+    head = _beginning(text, limit * 60 // 100, tokenizer)
     tail = _ending(text[len(head) :], limit * 25 // 100, tokenizer)
-    middle = text[len(head) : len(text) - len(tail)]
-    outline = tokenizer.clip(_outline(middle), limit * 7 // 100)
-    return (
-        f"{head}…\n[{tokenizer.count(middle)} tokens left out, among them:\n{outline}\n]\n…{tail}"
+    outline = _beginning(
+        _outline(text[len(head) : len(text) - len(tail)]), limit * 7 // 100, tokenizer
     )
+    left_out = size - tokenizer.count(head) - tokenizer.count(tail)
+    return f"{head}…\n[{left_out} tokens left out, among them:\n{outline}\n]\n…{tail}"
+
+
+def condense_all(texts: Sequence[str], limit: int, tokenizer: Tokenizer) -> list[str]:
+    """Return texts that together have about ``limit`` tokens, the long ones condensed alike."""
+    if _surely_fits("\n".join(texts), limit):
+        return list(texts)
+    sizes = [tokenizer.count(text) for text in texts]
+    return [
+        condense(text, share, size, tokenizer)
+        for text, share, size in zip(texts, shares(sizes, limit), sizes, strict=True)
+    ]
 
 
 def shares(sizes: Sequence[int], limit: int) -> list[int]:
@@ -70,10 +78,23 @@ def shares(sizes: Sequence[int], limit: int) -> list[int]:
     return [min(size, level) for size in sizes]
 
 
+def _surely_fits(text: str, limit: int) -> bool:
+    return len(text) <= limit and len(text.encode("utf-8", "replace")) <= limit
+
+
+def _cut(text: str, limit: int, size: int, tokenizer: Tokenizer) -> str:
+    return f"{_beginning(text, limit, tokenizer)}… [truncated, {size} tokens in all]"
+
+
+def _beginning(text: str, limit: int, tokenizer: Tokenizer) -> str:
+    # Hardly a token is longer than this, and reading a megabyte to keep a page takes seconds.
+    return tokenizer.clip(text[: limit * LONGEST_TOKEN], limit)
+
+
 def _ending(text: str, limit: int, tokenizer: Tokenizer) -> str:
     # Tokenizers clip only from the front; an eighth less each time soon fits.
     ending = text[-limit * 6 :]
-    while ending and not fits(ending, limit, tokenizer):
+    while ending and tokenizer.count(ending) > limit:
         ending = ending[len(ending) // 8 + 1 :]
     return ending
 

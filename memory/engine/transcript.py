@@ -14,7 +14,7 @@ from datetime import datetime, tzinfo
 
 from memory.engine.dates import spelled
 from memory.engine.escape import clean, escape
-from memory.engine.shorten import Tokenizer, condense, fits, shares, truncate
+from memory.engine.shorten import Tokenizer, condense_all, truncate
 from memory.engine.values import Message, MessageKind, Part, PartKind
 
 __all__ = ["Tokenizer", "Transcript", "indented", "transcript"]
@@ -99,8 +99,10 @@ def _headed(
 
 
 def _entries(message: Message, tokenizer: Tokenizer) -> list[_Entry]:
-    entries = [_entry(part, message, tokenizer) for part in message.parts]
-    return _capped([entry for entry in entries if entry is not None], tokenizer)
+    found = [_entry(part, message, tokenizer) for part in message.parts]
+    entries = [entry for entry in found if entry is not None]
+    texts = condense_all([entry.text for entry in entries], MESSAGE_TOKENS, tokenizer)
+    return [replace(entry, text=text) for entry, text in zip(entries, texts, strict=True)]
 
 
 def _entry(part: Part, message: Message, tokenizer: Tokenizer) -> _Entry | None:
@@ -139,13 +141,3 @@ def _detail(part: Part) -> str:
 def _name(text: str) -> str:
     # Names come from models and clients too: one word, so that they cannot forge a label.
     return _NAMELESS.sub("_", text)[:_LONGEST_NAME] or "unknown"
-
-
-def _capped(entries: list[_Entry], tokenizer: Tokenizer) -> list[_Entry]:
-    if fits("\n".join(entry.text for entry in entries), MESSAGE_TOKENS, tokenizer):
-        return entries
-    sizes = [tokenizer.count(entry.text) for entry in entries]
-    return [
-        replace(entry, text=condense(entry.text, share, tokenizer))
-        for entry, share in zip(entries, shares(sizes, MESSAGE_TOKENS), strict=True)
-    ]

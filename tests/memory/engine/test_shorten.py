@@ -3,7 +3,11 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memory.engine.shorten import LANDMARKS, Tokenizer, condense, fits, shares, truncate
+from memory.engine.shorten import LANDMARKS, Tokenizer, condense, condense_all, shares, truncate
+
+
+def condensed_to(text: str, limit: int, tokenizer: Tokenizer) -> str:
+    return condense(text, limit, tokenizer.count(text), tokenizer)
 
 
 class NeverAsked:
@@ -17,12 +21,32 @@ class NeverAsked:
 
 
 def test_a_text_of_fewer_bytes_than_tokens_allowed_is_not_counted() -> None:
-    assert fits("a" * 100, 100, NeverAsked())
+    assert truncate("a" * 100, 100, NeverAsked()) == "a" * 100
+    assert condense_all(["a" * 50, "b" * 49], 100, NeverAsked()) == ["a" * 50, "b" * 49]
 
 
-def test_many_characters_of_few_letters_are_counted(tokenizer: Tokenizer) -> None:
-    assert fits("a" * 400, 100, tokenizer)
-    assert not fits("a" * 401, 100, tokenizer)
+def test_texts_that_fit_together_stay(tokenizer: Tokenizer) -> None:
+    assert condense_all(["a" * 200, "b" * 200], 100, tokenizer) == ["a" * 200, "b" * 200]
+
+
+def test_of_several_texts_only_the_long_ones_are_condensed(tokenizer: Tokenizer) -> None:
+    short, long = condense_all(["a" * 200, "b" * 4000], 300, tokenizer)
+
+    assert short == "a" * 200
+    assert "tokens left out" in long
+    assert tokenizer.count(long) <= 250
+
+
+def test_only_the_beginning_of_a_long_text_is_clipped() -> None:
+    class Clipped:
+        def count(self, text: str) -> int:
+            return len(text)
+
+        def clip(self, text: str, limit: int) -> str:
+            assert len(text) <= limit * 16
+            return text[:limit]
+
+    assert truncate("a" * 1000, 10, Clipped()) == "a" * 10 + "… [truncated, 1000 tokens in all]"
 
 
 def test_a_truncated_text_says_how_much_there_was(tokenizer: Tokenizer) -> None:
@@ -36,7 +60,7 @@ def test_a_text_within_the_limit_is_not_truncated(tokenizer: Tokenizer) -> None:
 def test_a_condensed_text_keeps_both_ends_and_outlines_the_middle(tokenizer: Tokenizer) -> None:
     text = "\n".join(f"line {number}: " + "word " * 20 for number in range(1, 500))
 
-    condensed = condense(text, 1000, tokenizer)
+    condensed = condensed_to(text, 1000, tokenizer)
 
     assert condensed.startswith("line 1: ")
     assert condensed.endswith("word") or condensed.endswith("word ")
@@ -48,7 +72,7 @@ def test_a_condensed_text_keeps_both_ends_and_outlines_the_middle(tokenizer: Tok
 def test_the_outline_prefers_headings(tokenizer: Tokenizer) -> None:
     chapters = [f"# Chapter {n}\n" + "\n".join(["plain text " * 9] * 60) for n in range(1, 5)]
 
-    condensed = condense("\n".join(chapters), 2000, tokenizer)
+    condensed = condensed_to("\n".join(chapters), 2000, tokenizer)
 
     assert "\n- # Chapter 2\n- # Chapter 3\n" in condensed
 
@@ -56,13 +80,13 @@ def test_the_outline_prefers_headings(tokenizer: Tokenizer) -> None:
 def test_a_text_in_one_line_is_outlined_by_its_sentences(tokenizer: Tokenizer) -> None:
     text = " ".join(f"Sentence {number} says something of its own." for number in range(3000))
 
-    condensed = condense(text, 2000, tokenizer)
+    condensed = condensed_to(text, 2000, tokenizer)
 
     assert condensed.count("\n- Sentence") in range(4, LANDMARKS + 1)
 
 
 def test_little_room_leaves_only_the_beginning(tokenizer: Tokenizer) -> None:
-    condensed = condense("abcd" * 1000, 50, tokenizer)
+    condensed = condensed_to("abcd" * 1000, 50, tokenizer)
 
     assert condensed == "abcd" * 34 + "… [truncated, 1000 tokens in all]"
 
@@ -83,7 +107,7 @@ def test_a_condensed_text_keeps_to_its_limit_but_for_our_own_words(text: str, li
         "…\n[1234 tokens left out, among them:\n\n]\n… [truncated, tokens in all]".encode()
     )
 
-    assert Bytes().count(condense(text, limit, Bytes())) <= limit + own_words
+    assert Bytes().count(condensed_to(text, limit, Bytes())) <= limit + own_words
 
 
 @given(st.lists(st.integers(0, 10_000), max_size=30), st.integers(0, 20_000))
