@@ -189,6 +189,7 @@ def commit(claimed: Claimed, reflected: reflector.Reflected, level: int) -> Obse
         else:
             record.hold()
         cycle.finish(Cycle.Status.DONE, level=level, **costs(reflected.reply))
+        _compare(claimed)
         reflection = _write(claimed, reflected.output.lines)
         assert cycle.thread_id is not None
         publish(CycleFinished(thread=cycle.thread_id, record=record.pk, cycle=cycle.pk))
@@ -196,6 +197,16 @@ def commit(claimed: Claimed, reflected: reflector.Reflected, level: int) -> Obse
             _show(claimed, reflection, number)
         dispatch(cycle.thread_id)
     return reflection
+
+
+def _compare(claimed: Claimed) -> None:
+    """Raise CursorMoved unless all lines claimed are visible and no reflection waits."""
+    visible = Line.objects.filter(
+        observation__in=claimed.sources, until__isnull=True, pinned=False
+    ).count()
+    waiting = Observation.objects.waiting_reflections(claimed.cycle.record_id)
+    if visible != len(claimed.lines) or waiting.exists():
+        raise CursorMoved("These lines were condensed meanwhile.")
 
 
 def _write(claimed: Claimed, lines: Sequence[values.WrittenLine]) -> Observation:
