@@ -27,6 +27,7 @@ from memory.services.append import append
 from memory.services.prepare import prepare
 
 AT = datetime(2026, 3, 2, 9, 0, tzinfo=UTC)
+SAID = "of what was said about the bees and their hives on the roof this spring"
 RANGE = re.compile(r"(\d+)-(\d+)")
 
 
@@ -87,7 +88,7 @@ def observed(*lines, task="", response="", title=""):
 def traced(claimed):
     """Observe each message of a claimed range in a line of its own."""
     numbers = claimed.request.numbers.items()
-    return observed(*[line(f"seen {position}-{position}", n) for n, position in numbers])
+    return observed(*[line(f"seen {at}-{at} {SAID}", n) for n, at in numbers])
 
 
 def buffer(thread, *, waiting=False, output=traced):
