@@ -5,13 +5,14 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterator, Sequence
 from datetime import tzinfo
+from itertools import groupby
 from textwrap import dedent
 
 from memory.engine.degenerate import repetition
 from memory.engine.escape import clean
 from memory.engine.sections import HINTS, Block, Sections, sections
 from memory.engine.statements import is_list_line, written
-from memory.engine.values import ObserverOutput, ReflectorOutput, WrittenLine
+from memory.engine.values import LineKind, ObserverOutput, ReflectorOutput, WrittenLine
 
 EXCERPT = 80
 
@@ -85,10 +86,18 @@ def _lines(
     telling = [block for block in blocks if not _says_nothing(block)]
     if blocks and not telling:
         return ()
-    lines = tuple(written(_listed(telling, page.rest), tz, frozenset(known)))
+    read = written(_listed(telling, page.rest), tz, frozenset(known))
+    # Small models repeat themselves before a reply is long enough to be degenerate.
+    lines = tuple(line for line, _ in groupby(read))
     if not lines:
         raise UnparsableOutput("holds no list of observations", reply)
+    if not telling and not any(_is_marked(line) for line in lines):
+        raise UnparsableOutput("holds a list, but nothing that marks it as observations", reply)
     return lines
+
+
+def _is_marked(line: WrittenLine) -> bool:
+    return bool(line.cites or line.said_at or line.kind is not LineKind.PLAIN)
 
 
 def _says_nothing(block: Block) -> bool:

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
+from itertools import groupby
 from zoneinfo import ZoneInfo
 
 import pytest
@@ -181,7 +182,7 @@ def test_a_hint_that_never_closes_is_not_given() -> None:
         "<current-task>\n- feed\n<observations>\n* one\n</observations>\n<thread-title>Do"
     )
 
-    assert output == ObserverOutput(observed("* one").lines)
+    assert output == ObserverOutput(observed(block("* one")).lines)
 
 
 def test_several_blocks_are_joined() -> None:
@@ -517,4 +518,16 @@ def test_lines_survive_being_written_and_read(
         stored = Line(number, 1, line.kind, line.text, 1, line.said_at)
         listing.add(stored, cite=f"[#{','.join(map(str, line.cites))}]" if line.cites else "")
 
-    assert list(observed(block(listing.text)).lines) == lines
+    # A line equal to the one before it is a model repeating itself.
+    assert list(observed(block(listing.text)).lines) == [line for line, _ in groupby(lines)]
+
+
+def test_a_line_said_twice_in_one_reply_counts_once() -> None:
+    reply = "<observations>\n* 🔴 Rex is a dog [#1]\n* 🔴 Rex is a dog [#1]\n</observations>"
+
+    assert len(parse_observer(reply, tz=UTC, known={1}).lines) == 1
+
+
+def test_a_list_without_tags_marks_dates_or_sources_is_no_list_of_observations() -> None:
+    with pytest.raises(UnparsableOutput, match="nothing that marks it"):
+        parse_observer("- buy milk\n- call the plumber", tz=UTC, known={1})
