@@ -85,16 +85,15 @@ class Rendered:
 
 @dataclass(frozen=True)
 class Delta:
-    """Hold what a running turn was last heard to say."""
+    """Hold what a running turn was last heard to say after the message at a position."""
 
     turn: int
+    after: int
     text: str
 
     def outdates(self, other: Delta) -> bool:
-        """Tell whether the other text is a part of this one, arriving late or twice."""
-        if other.turn != self.turn:
-            return other.turn < self.turn
-        return self.text.startswith(other.text)
+        """Tell whether the other is no news: it came late, or twice."""
+        return (other.turn, other.after, len(other.text)) <= (self.turn, self.after, len(self.text))
 
 
 def render(
@@ -134,11 +133,12 @@ def draft_of(scene: Scene, heard: Delta | None = None) -> dict[str, Any]:
     turn = Turn.objects.running().filter(thread=scene.thread_id).first()
     if turn is None:
         return {"draft": ""}
-    text = heard.text if heard is not None and heard.turn == turn.number else turn.draft_text
-    last = Message.objects.above(scene.thread_id, turn.first_position or 0)
-    stored = last.order_by("-position").values_list("text", flat=True).first() or ""
+    said = Message.objects.above(scene.thread_id, turn.first_position or 0)
+    last, stored = said.order_by("-position").values_list("position", "text").first() or (0, "")
+    if heard is not None and heard.turn == turn.number and heard.after >= last:
+        return {"draft": heard.text}
     # The stored draft lags behind: what has become a message must not be shown twice.
-    return {"draft": "" if text.strip() in stored else text}
+    return {"draft": "" if turn.draft_text.strip() in stored else turn.draft_text}
 
 
 def _threads(scene: Scene) -> dict[str, Any]:

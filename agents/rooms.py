@@ -39,11 +39,19 @@ class Member(Protocol):
 class Room:
     """Keep the regions of one thread rendered, and its pages up to date."""
 
-    def __init__(self, thread_id: UUID) -> None:
+    def __init__(
+        self,
+        thread_id: UUID,
+        *,
+        table: Mapping[str, Iterable[str]] = REGIONS,
+        pause: float = COALESCE_SECONDS,
+    ) -> None:
         self.thread_id = thread_id
         self.members: set[Member] = set()
         self.shown: dict[str, Rendered] = {}
         self.rendered_at: dict[str, Stamp | None] = {}
+        self._table = table
+        self._pause = pause
         self._dirty: set[str] = set()
         self._heard: Delta | None = None
         self._flushing: asyncio.Task[None] | None = None
@@ -51,11 +59,11 @@ class Room:
     def event(self, event: Mapping[str, Any]) -> None:
         """Mark what an event can have changed."""
         if event["kind"] == "turn.delta":
-            delta = Delta(event["turn"], event["text"])
+            delta = Delta(event["turn"], event["after"], event["text"])
             if self._heard is not None and self._heard.outdates(delta):
                 return
             self._heard = delta
-        self.mark(REGIONS.get(event["kind"], ()))
+        self.mark(self._table.get(event["kind"], ()))
 
     def mark(self, names: Iterable[str]) -> None:
         """Render these regions anew in a moment, together with what else is marked by then."""
@@ -74,6 +82,11 @@ class Room:
         elif stale := live.stale(self.rendered_at, stamp):
             self.mark(stale)
 
+    async def settle(self) -> None:
+        """Wait until everything marked so far is rendered and offered."""
+        if self._flushing is not None:
+            await self._flushing
+
     def close(self) -> None:
         """Stop rendering."""
         if self._flushing is not None:
@@ -81,7 +94,7 @@ class Room:
 
     async def _flush(self) -> None:
         while self._dirty:
-            await asyncio.sleep(COALESCE_SECONDS)
+            await asyncio.sleep(self._pause)
             names, self._dirty = self._dirty, set()
             try:
                 rendered = await self._render(names)

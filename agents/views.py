@@ -27,6 +27,7 @@ from agents.log import log_of
 from agents.models import AgentProfile, Turn
 from agents.page import Scene, threads_of
 from agents.services.send import LONGEST_PROMPT
+from agents.services.thread import start
 from memory.models import Resource, Thread
 
 BACKEND = "django.contrib.auth.backends.ModelBackend"
@@ -72,10 +73,9 @@ def _next(request: HttpRequest) -> str:
 
 def _demo_users(request: HttpRequest) -> list[Any]:
     """Return who can be signed in by one click: only embedded, and only from this machine."""
-    names = getattr(settings, "DEMO_USERS", ())
-    if not (settings.EMBEDDED and names and _from_here(request)):
+    if not (settings.EMBEDDED and _from_here(request)):
         return []
-    users = get_user_model().objects.filter(username__in=names, is_active=True)
+    users = get_user_model().objects.filter(username__in=settings.DEMO_USERS, is_active=True)
     return list(users.order_by("username"))
 
 
@@ -140,7 +140,7 @@ def new_thread(request: HttpRequest) -> HttpResponse:
     mine = Resource.objects.filter(members=request.user)  # type: ignore[misc]
     resource = get_object_or_404(mine, key=request.POST.get("resource", ""))
     agent = get_object_or_404(AgentProfile, slug=request.POST.get("agent", ""))
-    thread = Thread.objects.create(resource=resource, agent=agent.slug)
+    thread = start(resource, agent)
     return redirect("chat", thread.pk)
 
 
@@ -196,17 +196,17 @@ def _position(request: HttpRequest, name: str) -> int | None:
 
 
 def _earlier(
-    thread_id: UUID, start: int | None, before: int | None = None
+    thread_id: UUID, first: int | None, before: int | None = None
 ) -> dict[str, Any] | None:
     """Return the entries from a position up to where the page's own log begins."""
-    if start is None:
+    if first is None:
         return None
     now = timezone.now()
     if before is None:
         before = Scene(thread_id, now).first
-    log = log_of(Scene(thread_id, now, start=start), before=before)
+    log = log_of(Scene(thread_id, now, start=first), before=before)
     html = get_template("chat/earlier.html").render({"log": log})
-    return {"html": _safe(html), "first": start, "before": before, "mark": log.mark}
+    return {"html": _safe(html), "first": first, "before": before, "mark": log.mark}
 
 
 @never_cache
@@ -214,8 +214,8 @@ def _earlier(
 def earlier(request: HttpRequest, thread_id: UUID) -> HttpResponse:
     """Return older entries of a log, as a partial that takes its place above the newer ones."""
     _thread(request, thread_id)
-    start, before = _position(request, "from"), _position(request, "before")
-    shown = _earlier(thread_id, start or 1, before)
+    first, before = _position(request, "from"), _position(request, "before")
+    shown = _earlier(thread_id, first or 1, before)
     return render(request, "chat/earlier.html#block", {"earlier": shown})
 
 

@@ -1,0 +1,171 @@
+from random import Random
+
+import pytest
+from asgiref.sync import sync_to_async
+from channels.layers import get_channel_layer
+from django.utils import timezone
+
+from agents import live
+from agents.events import KINDS
+from agents.live import NAMES, REGIONS, STAMPED
+from agents.rooms import Room
+from agents.services.thread import start
+from memory.publish import thread_group
+from tests.agents.play import Play, profile
+
+STEPS = 40
+EVENTFUL = range(6)
+
+
+class Page:
+    """Hold what a browser shows: it takes frames as they come, and tells its etags."""
+
+    def __init__(self, lose=lambda frames: frames):
+        self.shows = {}
+        self.lose = lose
+
+    async def offer(self, regions):
+        frame = [each for each in regions if self.etags.get(each.name) != each.etag]
+        for arrived in self.lose([frame]):
+            self.shows.update((each.name, each) for each in arrived)
+
+    async def dismiss(self):
+        self.shows = {}
+
+    @property
+    def etags(self):
+        return {name: each.etag for name, each in self.shows.items()}
+
+
+class Wire:
+    """Carry frames badly: some are dropped, some come twice, some later than their successors."""
+
+    def __init__(self, random):
+        self.random = random
+        self.late = []
+
+    def __call__(self, frames):
+        arrived = []
+        for frame in frames:
+            fate = self.random.random()
+            if fate < 0.2:
+                continue
+            if fate < 0.4:
+                self.late.append(frame)
+                continue
+            arrived += [frame, frame] if fate < 0.6 else [frame]
+        if self.late and self.random.random() < 0.5:
+            arrived.append(self.late.pop(self.random.randrange(len(self.late))))
+        return arrived
+
+
+class Stage:
+    """Let a conversation happen before an open page."""
+
+    def __init__(self, thread, seed, *, table=REGIONS, faulty=False):
+        self.play = Play(thread, seed)
+        self.room = Room(thread.pk, table=table, pause=0)
+        self.events = Wire(Random(seed)) if faulty else lambda frames: frames
+        self.page = Page(Wire(Random(-seed)) if faulty else lambda frames: frames)
+        self.room.members.add(self.page)
+
+    async def open(self):
+        """Load the page and listen."""
+        self.layer = get_channel_layer()
+        self.channel = await self.layer.new_channel()
+        await self.layer.group_add(thread_group(self.play.thread_id), self.channel)
+        self.page.shows = await self.fresh()
+        self.room.shown = dict(self.page.shows)
+
+    async def step(self):
+        """Let one thing happen and the page hear of it."""
+        await self.play.step()
+        for event in self.events(await self._heard()):
+            self.room.event(event)
+            await self.room.settle()
+
+    async def _heard(self):
+        await self.layer.send(self.channel, {"type": "last"})
+        heard = []
+        while (frame := await self.layer.receive(self.channel))["type"] != "last":
+            heard.append(frame["event"])
+        return heard
+
+    async def heal(self):
+        """Do what the watch does every two seconds, and the page every five."""
+        stamps = await sync_to_async(live.stamps)([self.play.thread_id])
+        self.room.check(stamps[self.play.thread_id])
+        await self.room.settle()
+        self.page.lose = lambda frames: frames
+        await self.page.offer(self.room.differing(self.page.etags))
+
+    async def fresh(self):
+        now = timezone.now()
+        return await sync_to_async(live.render)(self.play.thread_id, NAMES, now=now)
+
+    async def differing(self):
+        """Return the names of the regions in which the page is not as a fresh one."""
+        fresh = await self.fresh()
+        return {name for name in NAMES if self.page.etags.get(name) != fresh[name].etag}
+
+
+@pytest.fixture
+def conversation(resource):
+    """Return a function that begins one more conversation."""
+    player = profile()
+    return sync_to_async(lambda: start(resource, player))
+
+
+async def first_difference(thread, seed, table=REGIONS):
+    """Return the step after which an undisturbed page is stale, and where; None if never."""
+    stage = Stage(thread, seed, table=table)
+    await stage.open()
+    for _ in range(STEPS):
+        name = await stage.play.step()
+        for event in await stage._heard():
+            stage.room.event(event)
+        await stage.room.settle()
+        if differing := await stage.differing():
+            return seed, name, differing
+    return None
+
+
+def test_every_kind_of_event_has_a_row():
+    assert set(REGIONS) == set(KINDS)
+
+
+def test_rows_name_regions_that_exist():
+    assert {name for names in REGIONS.values() for name in names} <= set(NAMES)
+
+
+def test_every_region_can_be_rendered_and_is_found_stale_by_some_stamp():
+    assert set(live.CONTEXTS) == set(STAMPED) == set(NAMES)
+
+
+@pytest.mark.django_db(transaction=True)
+@pytest.mark.parametrize("seed", EVENTFUL)
+async def test_a_page_and_its_events_equal_a_fresh_page_after_every_step(conversation, seed):
+    assert await first_difference(await conversation(), seed) is None
+
+
+@pytest.mark.django_db(transaction=True)
+@pytest.mark.parametrize("kind", sorted(REGIONS))
+async def test_without_the_row_of_one_kind_some_page_becomes_stale(conversation, kind):
+    table = {each: names for each, names in REGIONS.items() if each != kind}
+    for seed in EVENTFUL:
+        if await first_difference(await conversation(), seed, table):
+            return
+    pytest.fail("No page became stale: this row changes nothing.")
+
+
+@pytest.mark.django_db(transaction=True)
+@pytest.mark.parametrize("seed", range(100, 116))
+async def test_a_page_that_lost_frames_equals_a_fresh_page_once_it_is_compared(conversation, seed):
+    stage = Stage(await conversation(), seed, faulty=True)
+    await stage.open()
+    for _ in range(STEPS):
+        await stage.step()
+
+    await stage.heal()
+
+    assert await stage.differing() == set()
