@@ -26,6 +26,7 @@ from pydantic_ai.models import Model
 from memory import llm
 from memory.ask import Reply, reply_of
 from memory.events import CycleFailed, CycleStarted
+from memory.messages import safe_text
 from memory.models import Blob, Cycle
 from memory.models.blob import digest
 from memory.models.cycle import CycleLost
@@ -159,13 +160,14 @@ async def _renew(cycle: Cycle) -> None:
 
 def costs(reply: Reply) -> dict[str, Any]:
     """Return what a reply brought and cost as fields of its cycle, keeping its text."""
-    Blob.objects.keep([reply.text])
+    text = safe_text(reply.text)
+    Blob.objects.keep([text])
     return {
         "model": reply.model,
         "input_tokens": reply.input_tokens,
         "output_tokens": reply.output_tokens,
         "cost": reply.cost,
-        "reply_hash": digest(reply.text),
+        "reply_hash": digest(text),
     }
 
 
@@ -197,7 +199,7 @@ def discard(cycle: Cycle, why: str) -> None:
 
 def backoff(attempt: int) -> timedelta:
     """Return how long a lane rests after so many failures in a row."""
-    return timedelta(seconds=min(2.0**attempt, LONGEST_BACKOFF))
+    return timedelta(seconds=min(2 ** min(attempt, 7), LONGEST_BACKOFF))
 
 
 def reason(error: BaseException) -> str:
