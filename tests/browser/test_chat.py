@@ -1,0 +1,241 @@
+import re
+
+import pytest
+
+from .conftest import SHOTS
+
+PROMPTS = [
+    "I am refitting my kitchen. The budget is 9,000 euros and the fitter Tom comes on June 3.",
+    "My sister Mara is allergic to peanuts and visits every Sunday; she lives in Porto.",
+    "Quote A for the worktop is 1,840 euros; quote B is 1,690 but excludes fitting for 220.",
+    "Can you compare the two quotes for the worktop again?",
+    "I decided for oak over laminate, and the old oven, a Bosch from 2009, should be sold.",
+    "The electrician Jonas wants 650 euros for moving two sockets and can come on May 28.",
+    "We moved the fitter to June 10 because the oak comes late. What is the budget?",
+    "Mara arrives on Friday this time. Please remember that she likes almond cake.",
+]
+SLOW = 30_000
+REST = 2_500
+ETAGS = "[...document.querySelectorAll('[data-etag]')].map((e) => e.dataset.etag).join()"
+CLOCKLESS = """root => {
+  const copy = document.querySelector(root).cloneNode(true);
+  copy.querySelectorAll("time[data-since], time[data-ago]").forEach((t) => { t.textContent = ""; });
+  copy.querySelectorAll("*").forEach((e) => {
+    ["open", "data-htmx-powered"].forEach((name) => e.removeAttribute(name));
+    if (e.getAttribute("class") === "") e.removeAttribute("class");
+    const attributes = [...e.attributes].map((a) => [a.name, a.value]).sort();
+    attributes.forEach(([name]) => e.removeAttribute(name));
+    attributes.forEach(([name, value]) => e.setAttribute(name, value));
+  });
+  return copy.innerHTML;
+}"""
+
+
+def live(page):
+    page.wait_for_selector("#connection[data-state=live]", timeout=SLOW)
+
+
+def begin(page):
+    if page.viewport_size["width"] < 1100:
+        page.locator("label", has_text="Threads").click()
+    page.get_by_role("button", name="New thread").click()
+    live(page)
+
+
+def say(page, text):
+    page.fill("#message", text)
+    page.press("#message", "Enter")
+
+
+def quiet(page, answers):
+    """Wait until so many messages are answered and nothing is under way."""
+    page.wait_for_function(
+        "n => document.querySelectorAll('#entries [data-by=assistant]').length === n",
+        arg=answers,
+        timeout=SLOW,
+    )
+    page.wait_for_selector("[data-stop]", state="detached", timeout=SLOW)
+    page.wait_for_selector("#operations progress", state="detached", timeout=SLOW)
+    page.wait_for_function("document.querySelector('#queue').children.length === 0", timeout=SLOW)
+
+
+def still(page):
+    """Wait until background work has come to rest: one cycle can start right after another."""
+    before = None
+    while (now := page.evaluate(ETAGS)) != before or page.locator("progress").count():
+        before = now
+        page.wait_for_timeout(REST)
+
+
+def shot(page, name):
+    SHOTS.mkdir(exist_ok=True)
+    page.screenshot(path=SHOTS / f"{name}.png")
+
+
+def test_a_conversation_streams_and_becomes_memory_in_every_tab(site, visit):
+    page = visit(site)
+    begin(page)
+    other = page.context.new_page()
+    other.goto(page.url)
+    live(other)
+    buffering = other.locator("#entries .badge[data-state=buffering]").first
+
+    say(page, PROMPTS[0])
+    page.wait_for_selector("#draft article", timeout=SLOW)
+    shot(page, "streaming")
+    for prompt in PROMPTS[1:3]:
+        say(page, prompt)
+    buffering.wait_for(timeout=SLOW)
+    shot(other, "buffering")
+    for answers, prompt in enumerate([*PROMPTS[3:], "Thank you, that is all for today."], 3):
+        quiet(page, answers)
+        say(page, prompt)
+    page.wait_for_selector("#observations .line", timeout=SLOW)
+    quiet(page, len(PROMPTS) + 1)
+    still(page)
+
+    other.wait_for_selector("#observations .line", timeout=SLOW)
+    assert page.locator("#entries .badge[data-state=activated]").count() > 0
+    before = {part: page.evaluate(CLOCKLESS, part) for part in ("#log", "#panel")}
+    page.reload()
+    live(page)
+    after = {part: page.evaluate(CLOCKLESS, part) for part in before}
+    assert after == before
+    for part, html in before.items():
+        other.wait_for_function(
+            f"([part, html]) => ({CLOCKLESS})(part) === html", arg=[part, html], timeout=SLOW
+        )
+
+    page.locator("#observations .line a").first.click()
+    page.wait_for_selector("#drawer[open] .sources li")
+    shot(page, "drawer")
+    page.keyboard.press("Escape")
+    assert not page.locator("#drawer").is_visible()
+    page.locator("#entries .badge[data-state=activated]").last.click()
+    assert page.locator(".marker details[open] .facts").is_visible()
+    for scheme in ("light", "dark"):
+        page.emulate_media(color_scheme=scheme, reduced_motion="reduce")
+        shot(page, f"wide-{scheme}")
+    page.set_viewport_size({"width": 360, "height": 740})
+    for scheme in ("light", "dark"):
+        page.emulate_media(color_scheme=scheme)
+        page.locator("label", has_text="Chat").click()
+        shot(page, f"phone-chat-{scheme}")
+        page.locator("label", has_text=re.compile("^Memory$")).click()
+        shot(page, f"phone-memory-{scheme}")
+    page.set_viewport_size({"width": 900, "height": 740})
+    shot(page, "middle-memory")
+
+
+def test_nothing_is_wider_than_a_phone(site, visit):
+    page = visit(site, width=360, height=740)
+    begin(page)
+    say(page, "word" * 100 + " and `code " + "long" * 60 + "`")
+    page.wait_for_selector("#entries article[data-by=assistant]", timeout=SLOW)
+
+    assert page.evaluate("document.documentElement.scrollWidth") <= 360
+    assert page.evaluate("document.querySelector('#log').scrollWidth") <= 360
+
+
+def test_an_answer_can_be_stopped_and_keeps_what_was_said(site, visit):
+    page = visit(site)
+    begin(page)
+    say(page, "Tell me everything. " + " ".join(PROMPTS))
+    page.wait_for_selector("#draft article", timeout=SLOW)
+
+    page.keyboard.press("Control+.")
+
+    page.wait_for_selector("#entries .ended", timeout=SLOW)
+    assert "Stopped" in page.inner_text("#entries .ended")
+
+
+def test_a_second_message_waits_visibly_and_can_be_withdrawn(site, visit):
+    page = visit(site)
+    begin(page)
+    say(page, PROMPTS[0])
+    say(page, "Wait, forget that.")
+    row = page.locator("#queue li", has_text="Wait, forget that.")
+    row.wait_for(timeout=SLOW)
+
+    row.get_by_role("button", name="Withdraw").click()
+
+    row.wait_for(state="detached", timeout=SLOW)
+    quiet(page, 1)
+    assert "Wait, forget that." not in page.inner_text("#log")
+
+
+def test_what_was_sent_without_a_connection_arrives_once_it_is_back(site, visit):
+    page = visit(site)
+    begin(page)
+    cut = [True]
+    page.route_web_socket(
+        re.compile("/ws/chat/"),
+        lambda ws: ws.close(code=1011) if cut else ws.connect_to_server(),
+    )
+    page.reload()
+    page.wait_for_selector("#connection[data-state=reconnecting]")
+    say(page, "Are you there?")
+    assert "Are you there?" in page.inner_text("#outbox")
+    cut.clear()
+
+    page.wait_for_selector("#entries article[data-by=assistant]", timeout=SLOW)
+    assert page.locator("#entries article[data-by=user]").count() == 1
+    assert page.locator("#outbox li").count() == 0
+
+
+def test_without_a_socket_the_page_polls(site, visit):
+    page = visit(site)
+    begin(page)
+    page.route_web_socket(re.compile("/ws/chat/"), lambda ws: ws.close(code=1000))
+    page.reload()
+    page.wait_for_selector("#connection[data-state=polling]", timeout=SLOW)
+
+    say(page, "Can you hear me through the wall?")
+
+    page.wait_for_selector("#entries article[data-by=assistant]", timeout=SLOW * 2)
+
+
+def test_an_open_marker_and_a_half_typed_message_survive_live_updates(site, visit):
+    page = visit(site)
+    begin(page)
+    for answers, prompt in enumerate(PROMPTS[:4], 1):
+        say(page, prompt)
+        quiet(page, answers)
+    page.wait_for_selector("#entries .marker summary", timeout=SLOW)
+    page.locator("#entries .marker summary").first.click()
+    say(page, PROMPTS[4])
+    page.fill("#message", "half a tho")
+    quiet(page, 5)
+
+    assert page.locator("#entries .marker details").first.get_attribute("open") is not None
+    assert page.input_value("#message") == "half a tho"
+    page.reload()
+    assert page.input_value("#message") == "half a tho"
+
+
+def test_keys_move_between_regions_and_hide_the_panel(site, visit):
+    page = visit(site)
+    begin(page)
+    page.keyboard.press("Tab")
+    assert page.evaluate("document.activeElement.className") == "skip"
+    page.focus("#log")
+    page.keyboard.press("F6")
+    assert page.evaluate("document.activeElement.id") == "message"
+    page.keyboard.press("F6")
+    assert page.evaluate("document.activeElement.id") == "panel"
+    page.keyboard.press("b")
+    assert not page.locator("#panel").is_visible()
+    page.keyboard.press("b")
+    page.keyboard.press("?")
+    assert page.locator("#keys").is_visible()
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+def test_the_theme_is_kept_by_the_server(site, visit, theme):
+    page = visit(site)
+    begin(page)
+    while page.evaluate("document.documentElement.dataset.theme") != theme:
+        page.get_by_role("button", name="Change theme").click()
+    page.reload()
+
+    assert page.get_attribute("html", "data-theme") == theme
