@@ -198,7 +198,9 @@ async def _stream(running: Running, events: AsyncIterator[Any]) -> None:
         said = _said(event)
         if said is None:
             continue
-        running.text = said if isinstance(event, PartStartEvent) else running.text + said
+        # A step may say several texts, as around a tool call; storing it begins a new one.
+        between = "\n\n" if running.text and isinstance(event, PartStartEvent) else ""
+        running.text += between + said
         if clock() - sent_at >= DELTA_SECONDS:
             sent_at = clock()
             await _send_delta(running)
