@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from typing import Any
-from uuid import NAMESPACE_OID, UUID, uuid5
+from uuid import UUID
 
 from agents.models import Turn
 from agents.services import send as prompts
 from agents.services import turn as running
 from memory.models import Thread
-
-RETRIABLE = (Turn.Status.FAILED, Turn.Status.STOPPED, Turn.Status.INTERRUPTED)
 
 Refused = prompts.BadPrompt
 
@@ -38,8 +36,4 @@ def withdraw(thread_id: UUID, number: int) -> None:
 
 def retry(thread_id: UUID, number: int, *, author: Any) -> Turn:
     """Queue the prompt of a turn that went wrong again, once. Raises Refused."""
-    turn = Turn.objects.filter(thread=thread_id, number=number, status__in=RETRIABLE).first()
-    if turn is None:
-        raise Refused("This turn cannot be tried again.")
-    key = uuid5(NAMESPACE_OID, f"retry {turn.key}")
-    return prompts.send(thread_id, turn.prompt, key=key, author=author)
+    return prompts.retry(thread_id, number, author=author)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
-from uuid import UUID, uuid4
+from uuid import NAMESPACE_OID, UUID, uuid4, uuid5
 
 from django.db import IntegrityError, transaction
 from django.db.models import Max
@@ -90,13 +90,15 @@ def withdraw(thread_id: UUID, number: int) -> bool:
 
 
 def retry(thread_id: UUID, number: int, *, author: User | None = None) -> Turn:
-    """Send the prompt of a turn that brought no answer again. Raises BadPrompt."""
+    """Send the prompt of a turn that brought no answer again, once. Raises BadPrompt."""
     failed = Turn.objects.filter(
         thread=thread_id, number=number, status__in=Turn.UNANSWERED
     ).first()
     if failed is None:
         raise BadPrompt("Only a message that was not answered can be sent again.")
-    return send(thread_id, failed.prompt, author=author)
+    return send(
+        thread_id, failed.prompt, key=uuid5(NAMESPACE_OID, f"retry {failed.key}"), author=author
+    )
 
 
 def _next_number(thread_id: UUID) -> int:
