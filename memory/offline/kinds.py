@@ -12,18 +12,19 @@ _DONE = re.compile(
 )
 _PERSONAL = re.compile(r"\b(?:i|i'm|i've|i'll|i'd|my|we|we're|we've|we'll|our)\b", re.I)
 _LASTING = re.compile(
-    r"\b(?:name|live|lives|work as|job|born|birthday|married|allergic|prefer|favou?rite|always|never"
-    r"|hate|love|want|need|plan|planning|going to|will|goal|deadline|decided|moved|must)\b",
+    r"\b(?:my name|call me|i live|i work as|my job|i was born|my birthday|married|allergic|i prefer"
+    r"|favou?rite|i (?:always|never|hate|can't stand)|deadline|i decided|we decided)\b",
     re.I,
 )
-GOOD, FAIR, POOR = 0.4, 0.15, 0.08
+GOOD, FAIR = 0.3, 0.15
+"""Worth from which a statement is of high and of medium priority."""
 
 
 def kind_of(sentence: str, worth: float, speaker: str, dated: bool) -> str:
     """Return the kind of line a sentence makes."""
     if _DONE.search(sentence) and not sentence.rstrip().endswith("?"):
         return "done"
-    if worth < POOR or sentence.rstrip().endswith("?"):
+    if sentence.rstrip().endswith("?"):
         return "low"
     personal = speaker != "Assistant" and bool(_PERSONAL.search(sentence))
     if worth >= GOOD or (personal and worth >= FAIR and _LASTING.search(sentence)):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections import Counter
 from collections.abc import Callable
@@ -17,11 +18,10 @@ from memory.offline.superseded import drop_superseded
 from memory.offline.transcript import Noted, block, read_lines, subject_of
 from memory.offline.words import stem
 
-_TRIES = 12
-_STEP = 0.93
+_TRIES = 8
 _LINE_COST, _SUBJECT_COST = 5, 8
-KIND_WORTH = {"high": 1.0, "done": 0.8, "medium": 0.6, "plain": 0.6, "low": 0.3}
-"""What a fact's kind says of its worth."""
+KIND_WORTH = {"high": 0.5, "done": 0.35, "medium": 0.2, "plain": 0.2, "low": 0.11}
+"""What the kind of a line says of the worth its facts had when they were observed."""
 
 
 _TARGET = re.compile(r"below (\d+) tokens")
@@ -39,18 +39,24 @@ def reflect(
     target, level = _wanted(prompt)
     facts = drop_superseded(_facts(noted))
     claims = [_claim(fact) for fact in facts]
-    budget = float(target) * (1 - 0.05 * level)
-    lines: list[reply.Entry] = []
-    for _ in range(_TRIES):
-        kept = _choose(claims, budget)
-        lines = _join([facts[index] for index in kept])
-        if lines and count(reply.print_lines(lines, cite=False, clock=False)) < target:
-            break
-        budget *= _STEP if lines else 1 / _STEP
-    if not lines and facts:
-        best = max(range(len(claims)), key=lambda index: claims[index].worth)
-        lines = _join([facts[best]])
+    lines = _fit(facts, claims, target * (1 - 0.05 * level), count)
     return f"<observations>\n{reply.print_lines(lines, clock=False)}\n</observations>\n"
+
+
+def _fit(
+    facts: list[reply.Fact], claims: list[coverage.Claim], target: float, count: Callable[[str], int]
+) -> list[reply.Entry]:
+    """Return as many lines as stay below a target; at least the one worth most."""
+    best = [max(range(len(claims)), key=lambda index: claims[index].worth)] if claims else []
+    low, high = 0.0, 3.0 * target
+    for _ in range(_TRIES):
+        budget = (low + high) / 2
+        kept = _choose(claims, budget)
+        if sum(map(count, reply.texts(_join([facts[index] for index in kept])))) < target:
+            best, low = kept or best, budget
+        else:
+            high = budget
+    return _join([facts[index] for index in best])
 
 
 def _wanted(prompt: str) -> tuple[int, int]:
@@ -92,7 +98,7 @@ def _claim(fact: reply.Fact) -> coverage.Claim:
     terms = coverage.term_weights(fact.text)
     terms = {term: heavy for term, heavy in terms.items() if term != stem(fact.subject)} or terms
     worth = salience(fact.text, Setting(from_assistant=fact.subject == "Assistant"), fact.dated)
-    worth = KIND_WORTH[fact.kind] * (0.3 + worth)
+    worth = math.sqrt(KIND_WORTH[fact.kind] * worth)
     return coverage.Claim(fact.text, fact.subject, worth, coverage.size(fact.text), terms, fact.numbers)
 
 

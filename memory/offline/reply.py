@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from datetime import date
-from itertools import pairwise
 
 from memory.offline.dates import spell_date
 
 WIDEST = 3
 """Messages a line may span: what a line says should be easy to look up."""
 
+ARROW = "-> "
 _EMOJI = {"high": "🔴 ", "medium": "🟡 ", "low": "🟢 ", "done": "✅ ", "plain": ""}
 _RANK = {"high": 0, "done": 1, "medium": 2, "low": 3, "plain": 4}
 
@@ -40,6 +40,11 @@ class Entry:
         """Return the numbers the line rests on, in order."""
         return sorted({number for fact in self.facts for number in fact.numbers})
 
+    @property
+    def kind(self) -> str:
+        """Return the highest kind among the facts."""
+        return min((fact.kind for fact in self.facts), key=_RANK.__getitem__)
+
     def accepts(self, fact: Fact) -> bool:
         """Return whether a fact may stand on this line too."""
         first = self.facts[0]
@@ -62,39 +67,45 @@ def join(facts: Iterable[Fact]) -> list[Entry]:
     return lines
 
 
-def print_lines(lines: Iterable[Entry], *, cite: bool = True, clock: bool = True) -> str:
+def print_lines(lines: Iterable[Entry], *, clock: bool = True) -> str:
     """Return the lines under their dates: first of a subject in full, the others below it."""
     printed: list[str] = []
     for day, subjects in _by_day(lines).items():
         if day is not None:
             printed.append(f"Date: {spell_date(day)}")
         for entries in subjects.values():
-            printed.append(_head(entries, clock) + _body(entries[0], "", cite))
-            for before, entry in pairwise(entries):
-                printed.append(f"  * -> {_body(entry, before.facts[-1].subject, cite)}")
+            printed.append(f"* {_head(entries, clock)}{_words(entries[0], named=True)}{_cite(entries[0])}")
+            printed += [f"  * {ARROW}{_words(entry)}{_cite(entry)}" for entry in entries[1:]]
     return "\n".join(printed)
 
 
-def _by_day(lines: Iterable[Entry]) -> dict[date | None, dict[str, list[Entry]]]:
-    days: dict[date | None, dict[str, list[Entry]]] = {}
+def texts(lines: Iterable[Entry]) -> Iterator[str]:
+    """Yield the text of each line as it is stored: without mark, time and citation."""
+    for subjects in _by_day(lines).values():
+        for entries in subjects.values():
+            yield _words(entries[0], named=True)
+            yield from (f"{ARROW}{_words(entry)}" for entry in entries[1:])
+
+
+def _by_day(lines: Iterable[Entry]) -> dict[date | None, dict[tuple[str, str], list[Entry]]]:
+    """Return the lines by day, and of each day by subject and kind: sub points show no kind."""
+    days: dict[date | None, dict[tuple[str, str], list[Entry]]] = {}
     for line in lines:
-        first = line.facts[0]
-        days.setdefault(first.day, {}).setdefault(first.subject, []).append(line)
+        day = days.setdefault(line.facts[0].day, {})
+        day.setdefault((line.facts[0].subject, line.kind), []).append(line)
     return days
 
 
 def _head(entries: list[Entry], clock: bool) -> str:
-    kind = min((fact.kind for entry in entries for fact in entry.facts), key=_RANK.__getitem__)
     time = entries[0].facts[0].time
-    return f"* {_EMOJI[kind]}" + (f"({time}) " if time and clock else "")
+    return _EMOJI[entries[0].kind] + (f"({time}) " if time and clock else "")
 
 
-def _body(entry: Entry, subject: str, cite: bool) -> str:
-    """Return the facts of a line; ``subject`` is whom the line above spoke of last."""
-    words: list[str] = []
-    for fact in entry.facts:
-        named = f"{fact.subject}: " if fact.subject not in ("", subject) else ""
-        words.append(f"{named}{fact.text}")
-        subject = fact.subject
-    text = "; ".join(words)
-    return f"{text} [#{','.join(map(str, entry.numbers))}]" if cite else text
+def _words(entry: Entry, *, named: bool = False) -> str:
+    subject = entry.facts[0].subject
+    text = "; ".join(fact.text for fact in entry.facts)
+    return f"{subject}: {text}" if named and subject else text
+
+
+def _cite(entry: Entry) -> str:
+    return f" [#{','.join(map(str, entry.numbers))}]"
