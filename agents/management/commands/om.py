@@ -11,8 +11,16 @@ from agents.om import listing, replay, status, verify
 
 SUBCOMMANDS = {"replay": replay, "status": status, "list": listing, "verify": verify}
 DJANGO_OPTIONS = (
-    "settings", "pythonpath", "traceback", "no_color", "force_color", "skip_checks", "verbosity",
-)  # fmt: skip
+    "settings",
+    "pythonpath",
+    "traceback",
+    "no_color",
+    "force_color",
+    "skip_checks",
+    "verbosity",
+    "stdout",
+    "stderr",
+)
 
 
 class Command(BaseCommand):
