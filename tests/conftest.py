@@ -1,5 +1,7 @@
 """The cast: Ada owns a resource, Ben another, the team is both's, Cleo is a stranger."""
 
+import os
+
 import pytest
 from asgiref.sync import SyncToAsync
 from django.contrib.auth import get_user_model
@@ -9,6 +11,23 @@ from agents.models import AgentProfile
 from agents.services.thread import start
 from memory.models import Resource
 from tests.fakes import Models
+
+
+SERVER_ONLY = "TESTS_OF_SERVERS"
+
+
+def pytest_collection_modifyitems(config, items):
+    """On the servers, leave out what touches neither database nor Redis: it just ran."""
+    if os.environ.get(SERVER_ONLY):
+        pure = [item for item in items if not _touches_the_database(item)]
+        config.hook.pytest_deselected(items=pure)
+        items[:] = [item for item in items if _touches_the_database(item)]
+
+
+def _touches_the_database(item):
+    fixtures = set(getattr(item, "fixturenames", ()))
+    asked = {"db", "transactional_db", "live_server"} & fixtures
+    return bool(asked or item.get_closest_marker("django_db") or item.get_closest_marker("slow"))
 
 
 @pytest.fixture(scope="session")
