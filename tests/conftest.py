@@ -12,7 +12,6 @@ from agents.services.thread import start
 from memory.models import Resource
 from tests.fakes import Models
 
-
 SERVER_ONLY = "TESTS_OF_SERVERS"
 
 
