@@ -35,8 +35,12 @@ lint: .venv/installed-dev  ## Check style, types, imports and migrations
 	@$(BIN)/lint-imports
 	@$(BIN)/python manage.py makemigrations --check --dry-run
 
-quality: .venv/installed-dev  ## Measure memory quality: make quality DATA=FILE
-	@$(BIN)/python manage.py om quality $(DATA)
+quality: .venv/installed  ## Measure memory quality: make quality DATA=FILE [ARGS=...]
+	@test -n "$(DATA)" || { echo "Name a file of conversations: make quality DATA=FILE"; exit 1; }
+	@database=$$(mktemp -d) && trap 'rm -rf "$$database"' EXIT INT TERM \
+		&& export DATABASE_URL="sqlite:///$$database/quality.sqlite3" REDIS_URL= \
+		&& $(BIN)/python manage.py migrate --verbosity 0 \
+		&& $(BIN)/python manage.py om quality "$(DATA)" $(ARGS)
 
 .venv/bin/python:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \

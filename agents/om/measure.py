@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
+from types import MappingProxyType
 from typing import Any
 from uuid import UUID
 
@@ -30,6 +31,7 @@ from ..services.replay import Progress, Report, Source, begin, replay
 MESSAGE_SHARE = 0.08
 LINE_SHARE = 0.87
 BUFFERED_SHARE = 0.8
+SMALLEST = 10
 
 SEEN = ("memory", "message")
 
@@ -42,7 +44,6 @@ class Measured:
 
     recording: Recording
     remembered: Remembered
-    options: dict[str, Any]
     raw_tokens: int
     sent_tokens: int
     raw_messages: int
@@ -53,15 +54,22 @@ def _no_report(progress: Progress) -> None:
     """Say nothing."""
 
 
-async def measure(recording: Recording, *, ratio: float, report: Report = _no_report) -> Measured:
+async def measure(
+    recording: Recording,
+    *,
+    ratio: float,
+    options: Mapping[str, Any] = MappingProxyType({}),
+    report: Report = _no_report,
+) -> Measured:
     """Replay a conversation with the offline model and return what the Actor sees after it.
 
-    The thresholds are chosen so that memory comes out ``ratio`` times smaller.
+    The thresholds are chosen so that memory comes out about ``ratio`` times smaller, unless
+    the memory ``options`` given say otherwise.
     """
     raw_tokens = sum(count_message(recorded.message) for recorded in recording.messages)
-    options = options_for(raw_tokens, ratio)
+    chosen = {**options_for(raw_tokens, ratio), **options}
     await sync_to_async(_hurry)()
-    thread = await sync_to_async(_begin)(recording, options)
+    thread = await sync_to_async(_begin)(recording, chosen)
     progress = await replay(thread.pk, recording, resolve=resolve_offline, report=report)
     prepared = await _prepared(thread.pk, recording)
     view = await sync_to_async(look)(thread.pk)
@@ -75,7 +83,6 @@ async def measure(recording: Recording, *, ratio: float, report: Report = _no_re
             questions=recording.questions,
             lines=tuple(_seen(view, by_position)),
         ),
-        options=options,
         raw_tokens=raw_tokens,
         sent_tokens=sum(block.tokens for block in prepared.blocks if block.kind in SEEN),
         raw_messages=len(view.raw),
@@ -87,8 +94,8 @@ def options_for(raw_tokens: int, ratio: float) -> dict[str, Any]:
     """Return memory options under which so many tokens become so many times fewer."""
     budget = raw_tokens / ratio
     return {
-        "message_tokens": max(2, round(budget * MESSAGE_SHARE)),
-        "observation_tokens": max(2, round(budget * LINE_SHARE)),
+        "message_tokens": max(SMALLEST, round(budget * MESSAGE_SHARE)),
+        "observation_tokens": max(SMALLEST, round(budget * LINE_SHARE)),
         "buffer_tokens": BUFFERED_SHARE,
         "observer_model": llm.OFFLINE,
         "reflector_model": llm.OFFLINE,

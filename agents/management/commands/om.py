@@ -7,9 +7,15 @@ from typing import Any
 
 from django.core.management.base import BaseCommand
 
-from agents.om import listing, replay, status, verify
+from agents.om import listing, quality, replay, status, verify
 
-SUBCOMMANDS = {"replay": replay, "status": status, "list": listing, "verify": verify}
+SUBCOMMANDS = {
+    "replay": replay,
+    "status": status,
+    "list": listing,
+    "verify": verify,
+    "quality": quality,
+}
 DJANGO_OPTIONS = (
     "settings",
     "pythonpath",
