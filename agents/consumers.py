@@ -5,13 +5,16 @@ from __future__ import annotations
 import json
 import logging
 from collections.abc import Sequence
+from importlib import import_module
 from time import monotonic
+from types import SimpleNamespace
 from typing import Any
 from uuid import UUID
 
-from channels.auth import get_user
 from channels.db import database_sync_to_async
 from channels.generic.websocket import AsyncWebsocketConsumer
+from django.conf import settings
+from django.contrib.auth import get_user
 from django.utils import timezone
 
 from agents import intents
@@ -70,8 +73,8 @@ class ChatConsumer(AsyncWebsocketConsumer):  # type: ignore[misc]
 
     def _admission(self) -> tuple[int, list[UUID]]:
         """Return the code to close with, 0 for none, and the wide records to listen to."""
-        user = self.scope.get("user")
-        if user is None or not user.is_authenticated:
+        user = self.scope["user"] = _signed_in(self.scope)
+        if not user.is_authenticated:
             return SIGNED_OUT, []
         if not intents.may_see(user, self.thread_id):
             return NOT_FOUND, []
@@ -127,7 +130,6 @@ class ChatConsumer(AsyncWebsocketConsumer):  # type: ignore[misc]
 
     async def _still_welcome(self) -> bool:
         """Close the socket of somebody who signed out or is no longer a member."""
-        self.scope["user"] = await get_user(self.scope)
         code, _ = await database_sync_to_async(self._admission)()
         self.checked_at = monotonic()
         if code:
@@ -163,6 +165,13 @@ class ChatConsumer(AsyncWebsocketConsumer):  # type: ignore[misc]
     async def _send(self, kind: str, **fields: Any) -> None:
         frame = {"type": kind, "now": timezone.now().isoformat(), **fields}
         await self.send(text_data=json.dumps(frame))
+
+
+def _signed_in(scope: dict[str, Any]) -> Any:
+    """Return whose session this is now: the one the socket was opened with may have ended."""
+    key = scope["session"].session_key
+    session = import_module(settings.SESSION_ENGINE).SessionStore(key)
+    return get_user(SimpleNamespace(session=session))  # type: ignore[arg-type]
 
 
 def _parsed(text: str | None) -> dict[str, Any]:

@@ -117,7 +117,9 @@ def _messages_caption(scene: Scene, options: MemoryOptions, ahead: int) -> str:
     interval = limits.buffer_interval(scene.extent.pending_tokens)
     parts = [failed] if failed else []
     if interval is not None:
-        parts.append(f"Next buffer at {words.tokens(ahead + interval)}")
+        at = ahead + interval
+        due = scene.extent.pending_tokens >= at
+        parts.append("Buffering is due" if due else f"Next buffer at {words.tokens(at)}")
         parts.append(f"activates at {words.tokens(limits.observe)}")
         parts.append(f"blocks at {words.tokens(limits.ceiling)}")
     else:

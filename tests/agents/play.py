@@ -6,15 +6,14 @@ that tells of a change.
 
 from __future__ import annotations
 
-
 from datetime import UTC, datetime, timedelta
 from random import Random
 from typing import Any
 
 from asgiref.sync import sync_to_async
 from django.db.models.functions import Now
-from pydantic_ai.messages import ModelResponse, TextPart, ToolCallPart, ToolReturnPart
 from pydantic_ai.messages import ModelRequest as Request
+from pydantic_ai.messages import ModelResponse, TextPart, ToolCallPart, ToolReturnPart
 
 from agents.events import TurnDelta
 from agents.models import AgentProfile, Turn
@@ -32,9 +31,10 @@ from tests.fakes import Models, merge_all, observe_each
 START = datetime(2026, 3, 2, 9, 0, tzinfo=UTC)
 OPTIONS = {"message_tokens": 150, "observation_tokens": 60, "thread_title": True}
 WORDS = (
-    "bees hive roof queen spring honey frames smoke clover winter sugar jars market neighbour "
-    "letter Tuesday Porto Mara oven oak worktop quote invoice train <b>bold</b> &amp; **strong**"
-).split()
+    *("bees", "hive", "roof", "queen", "spring", "honey", "frames", "smoke", "clover", "winter"),
+    *("sugar", "jars", "market", "neighbour", "letter", "Tuesday", "Porto", "Mara", "oven", "oak"),
+    *("worktop", "quote", "invoice", "train", "<b>bold</b>", "&amp;", "**strong**"),
+)
 
 
 class Play:
@@ -88,7 +88,10 @@ class Play:
     def _written(self, text: str) -> str:
         if self.random.random() < 0.15:
             return "nothing that can be read"
-        hints = ["<current-task>Sell honey</current-task>", f"<thread-title>{self._text(4)}</thread-title>"]
+        hints = [
+            "<current-task>Sell honey</current-task>",
+            f"<thread-title>{self._text(4)}</thread-title>",
+        ]
         return "\n".join([observe_each(text), *hints[self.random.randrange(3) :]])
 
     def _condensed(self, text: str) -> str:
@@ -114,9 +117,7 @@ class Play:
         await sync_to_async(turn.renew)(draft_text=self.running.text)
         after = (await Thread.objects.aget(pk=self.thread_id)).last_position
         text = self.running.text
-        await send_event(
-            TurnDelta(thread=self.thread_id, turn=turn.number, after=after, text=text)
-        )
+        await send_event(TurnDelta(thread=self.thread_id, turn=turn.number, after=after, text=text))
 
     async def _answer(self) -> None:
         assert self.running is not None

@@ -132,7 +132,7 @@ def watch(page, complaints):
     page.on("pageerror", lambda error: complaints.append(str(error)))
     page.on(
         "console",
-        lambda message: complaints.append(message.text)
-        if message.type in ("error", "warning")
-        else None,
+        lambda message: (
+            complaints.append(message.text) if message.type in ("error", "warning") else None
+        ),
     )

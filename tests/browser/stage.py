@@ -15,13 +15,13 @@ import django
 
 django.setup()
 
-from asgiref.sync import sync_to_async
-from daphne.server import Server
+from asgiref.sync import sync_to_async  # noqa: E402 - Django must be set up first
+from daphne.server import Server  # noqa: E402
 
-from agents.services.thread import start
-from omsite.asgi import application
-from tests.agents.play import Play, profile
-from tests.browser.world import make
+from agents.services.thread import start  # noqa: E402
+from omsite.asgi import application  # noqa: E402
+from tests.agents.play import Play, profile  # noqa: E402
+from tests.browser.world import make  # noqa: E402
 
 
 class Stage:
