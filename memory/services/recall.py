@@ -10,11 +10,15 @@ from uuid import UUID
 
 from django.db.models import Q
 
+from memory.messages import safe_text
 from memory.models import Line, Message
 from memory.tokens import clip
 
 MOST_MESSAGES = 20
 MESSAGE_TOKENS = 400
+MOST_WORDS = 50
+LONGEST_WORD = 100
+HIGHEST = 2**63 - 1
 
 
 @dataclass(frozen=True)
@@ -51,7 +55,7 @@ def recall(
     """
     messages = Message.objects.filter(thread_id=thread_id).exclude(text="")
     if first is not None or last is not None:
-        low, high = first or last or 1, last or first or 1
+        low, high = _position(first or last or 1), _position(last or first or 1)
         found = list(messages.filter(position__range=(low, high)).order_by("position")[:limit])
     else:
         found = _matching(messages, query, limit)
@@ -59,13 +63,19 @@ def recall(
 
 
 def _matching(messages: object, query: str, limit: int) -> list[Message]:
-    words = {word.lower() for word in query.split() if len(word) > 2}
+    # A model may ask for anything; databases bound a pattern's length and a condition's depth.
+    found_words = (word.lower()[:LONGEST_WORD] for word in safe_text(query).split())
+    words = list(dict.fromkeys(word for word in found_words if len(word) > 2))[:MOST_WORDS]
     if not words:
         return []
     any_word = reduce(or_, (Q(text__icontains=word) for word in words))
     found = messages.filter(any_word)  # type: ignore[attr-defined]
     ranked = sorted(found, key=lambda m: -sum(word in m.text.lower() for word in words))
     return sorted(ranked[:limit], key=lambda m: m.position)
+
+
+def _position(number: int) -> int:
+    return min(max(number, 0), HIGHEST)
 
 
 def _recalled(message: Message) -> Recalled:
