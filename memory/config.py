@@ -8,7 +8,7 @@ from typing import Any, Literal, Self
 
 from django.conf import settings
 from django.utils.module_loading import import_string
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
 
 from .engine.thresholds import Thresholds, resolve
 
@@ -20,7 +20,7 @@ class MemoryOptions(BaseModel):
     pydantic.ValidationError naming the option, its value and the rule.
     """
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
 
     message_tokens: int = 30_000
     buffer_tokens: float | Literal[False] = 0.2
@@ -35,6 +35,14 @@ class MemoryOptions(BaseModel):
     instruction: str = ""
     observer_model: str = ""
     reflector_model: str = ""
+
+    @field_validator("buffer_tokens", mode="before")
+    @classmethod
+    def _number_or_false(cls, value: object) -> object:
+        # True would be read as one token, and 0 as false, since they are equal.
+        if value is True or (value == 0 and value is not False):
+            raise ValueError("must be more than 0, or false")
+        return value
 
     @model_validator(mode="after")
     def _resolvable(self) -> Self:
