@@ -41,6 +41,7 @@ class LoopDispatcher:
         self._runner = runner
         self._tasks: dict[UUID, asyncio.Task[None]] = {}
         self._again: set[UUID] = set()
+        self._stopped = False
 
     def wake(self, thread_id: UUID) -> None:
         """Start work on the thread, or once more after the work under way."""
@@ -49,6 +50,8 @@ class LoopDispatcher:
         self._loop.call_soon_threadsafe(self._start, thread_id, context=Context())
 
     def _start(self, thread_id: UUID) -> None:
+        if self._stopped:
+            return
         if thread_id in self._tasks:
             self._again.add(thread_id)
             return
@@ -67,7 +70,8 @@ class LoopDispatcher:
                 self._start(thread_id)
 
     async def stop(self) -> None:
-        """Cancel the work under way; its cycles are left to their leases."""
+        """Cancel the work under way and begin none; its cycles are left to their leases."""
+        self._stopped = True
         self._again.clear()
         tasks = list(self._tasks.values())
         for task in tasks:
