@@ -35,7 +35,7 @@ class LoopSafeInMemoryLayer(InMemoryChannelLayer):
 
     async def _at_home(self, sending: Any) -> None:
         home = self._home
-        if home is None or home is asyncio.get_running_loop() or home.is_closed():
+        if home is None or home is asyncio.get_running_loop() or not home.is_running():
             await sending
         else:
             await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(sending, home))
