@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import os
+import re
 import secrets
+from contextlib import suppress
 from pathlib import Path
+from tempfile import NamedTemporaryFile
 from typing import Literal
 
 from pydantic import Field, field_validator
@@ -15,7 +19,10 @@ BASE = Path(__file__).resolve().parent.parent
 class Config(BaseSettings):
     """Hold what the environment says; an empty environment is the embedded mode."""
 
-    model_config = SettingsConfigDict(extra="ignore", env_ignore_empty=True)
+    # What is refused may hold a password.
+    model_config = SettingsConfigDict(
+        extra="ignore", env_ignore_empty=True, hide_input_in_errors=True
+    )
 
     database_url: str = Field(
         f"sqlite:///{BASE / 'omsite.sqlite3'}",
@@ -53,7 +60,7 @@ class Config(BaseSettings):
     @field_validator("database_url")
     @classmethod
     def _known_database(cls, value: str) -> str:
-        if not value.startswith(("sqlite:///", "postgresql://", "postgres://")):
+        if not re.fullmatch(r"(sqlite:///|postgres(ql)?://).+", value):
             raise ValueError("must be sqlite:///FILE or postgresql://USER@HOST/NAME")
         return value
 
@@ -75,10 +82,11 @@ class Config(BaseSettings):
 
 
 def _kept_secret(path: Path) -> str:
-    try:
-        with path.open("x") as file:
-            path.chmod(0o600)
-            file.write(secrets.token_urlsafe(50))
-    except FileExistsError:
-        pass
+    if path.exists() and not path.read_text().strip():
+        path.unlink(missing_ok=True)
+    # Linked into place whole and private, so that no process starting beside this one reads half.
+    with NamedTemporaryFile("w", dir=path.parent) as made, suppress(FileExistsError):
+        made.write(secrets.token_urlsafe(50))
+        made.flush()
+        os.link(made.name, path)
     return path.read_text().strip()
