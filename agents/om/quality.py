@@ -106,7 +106,7 @@ def notes_on(measured: Sequence[Measured]) -> list[str]:
     scores = score(memories)
     left_out = asked - scores.questions
     found = {
-        f"{left_out} of {asked} questions have no answer in the conversation and are left out.": (
+        f"{left_out} of {asked} questions have no answer to look for and are left out.": (
             left_out
         ),
         "No question wants a date: X cannot be measured.": not scores.dated,

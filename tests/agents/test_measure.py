@@ -125,7 +125,7 @@ def test_a_document_holds_the_same_figures_and_what_was_left_out(talk):
     assert total["support"] > total["control"]
     assert total["real_ratio"] == pytest.approx(total["raw_tokens"] / total["sent_tokens"])
     assert document["notes"] == [
-        "1 of 5 questions have no answer in the conversation and are left out."
+        "1 of 5 questions have no answer to look for and are left out."
     ]
 
 
