@@ -27,12 +27,12 @@ from memory.offline.words import LIGHT_WORDS, content_stems, stem
 SHARE = 0.45
 """At most this part of what was read is written."""
 
-LEAST = 0.035
+LEAST = 0.03
 """What a statement must add, per token, to be written at all."""
 
-TASTE = coverage.Taste(novelty=0.5, fade=0.6, thrift=0.7)
+TASTE = coverage.Taste(novelty=0.4, fade=0.75, thrift=0.7)
 DROP = LIGHT_WORDS
-_LINE_COST = 5
+_LINE_COST = 3
 
 
 def estimate(text: str) -> int:

@@ -19,7 +19,7 @@ from memory.offline.transcript import Noted, block, read_lines, subject_of
 from memory.offline.words import stem
 
 _TRIES = 8
-_LINE_COST, _SUBJECT_COST = 5, 8
+_LINE_COST = 3
 KIND_WORTH = {"high": 0.5, "done": 0.35, "medium": 0.2, "plain": 0.2, "low": 0.11}
 """What the kind of a line says of the worth its facts had when they were observed."""
 

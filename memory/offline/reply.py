@@ -87,18 +87,18 @@ def texts(lines: Iterable[Entry]) -> Iterator[str]:
             yield from (f"{ARROW}{_words(entry)}" for entry in entries[1:])
 
 
-def _by_day(lines: Iterable[Entry]) -> dict[date | None, dict[tuple[str, str], list[Entry]]]:
-    """Return the lines by day, and of each day by subject and kind: sub points show no kind."""
-    days: dict[date | None, dict[tuple[str, str], list[Entry]]] = {}
+def _by_day(lines: Iterable[Entry]) -> dict[date | None, dict[str, list[Entry]]]:
+    days: dict[date | None, dict[str, list[Entry]]] = {}
     for line in lines:
-        day = days.setdefault(line.facts[0].day, {})
-        day.setdefault((line.facts[0].subject, line.kind), []).append(line)
+        first = line.facts[0]
+        days.setdefault(first.day, {}).setdefault(first.subject, []).append(line)
     return days
 
 
 def _head(entries: list[Entry], clock: bool) -> str:
+    kind = min((entry.kind for entry in entries), key=_RANK.__getitem__)
     time = entries[0].facts[0].time
-    return _EMOJI[entries[0].kind] + (f"({time}) " if time and clock else "")
+    return _EMOJI[kind] + (f"({time}) " if time and clock else "")
 
 
 def _words(entry: Entry, *, named: bool = False) -> str:

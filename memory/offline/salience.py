@@ -71,23 +71,23 @@ class Weights:
     question: float = -1.2
     first_person: float = 0.3
     second_person: float = -0.55
-    name: float = 0.6
+    name: float = 0.5
     number: float = 0.4
     dated: float = 1.6
     quoted: float = 0.6
     size: float = 1.0
     event: float = 0.8
     relation: float = 0.3
-    liking: float = 0.6
-    reason: float = 0.15
-    list: float = 0.3
-    answers: float = 0.5
+    liking: float = 0.4
+    reason: float = 0.0
+    list: float = 0.0
+    answers: float = 0.7
     opens: float = 0.2
     closes: float = 0.0
     assistant: float = -1.2
     taken_up: float = 1.0
     code: float = -1.5
-    caption: float = 0.0
+    caption: float = -0.4
     excited: float = 0.2
 
 
