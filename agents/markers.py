@@ -140,6 +140,10 @@ def state_and_words(cycle: Cycle, written: Observation | None) -> tuple[str, str
 
 def _parts(text: str, before: int, written: Observation | None) -> Iterator[str]:
     after = written.tokens if written else 0
+    if not after:
+        yield f"{text} {words.tokens(before)}"
+        yield "nothing to keep"
+        return
     yield f"{text} {words.tokens(before)} → {words.tokens(after)}"
     smaller = words.ratio(before, after)
     if smaller:

@@ -17,6 +17,7 @@ from zoneinfo import ZoneInfo
 from django.db.models import (
     Count,
     Exists,
+    F,
     Max,
     Min,
     OuterRef,
@@ -165,8 +166,9 @@ class Scene:
 
     @cached_property
     def latest_cycles(self) -> list[Cycle]:
-        """Return the running cycles and the newest ended ones, newest first."""
-        mine = self._cycles.order_by("-started_at")[:LATEST_CYCLES]
+        """Return the running cycles and after them the newest ended ones."""
+        mine = self._cycles.order_by(F("finished_at").desc(nulls_first=True), "-started_at")
+        mine = mine[:LATEST_CYCLES]
         return list(mine.prefetch_related(Prefetch("observations", Observation.objects.all())))
 
     @cached_property

@@ -129,11 +129,12 @@
   const afterSwap = () => {
     tick();
     hear(true);
-    const log = one("#log"), old = one("#earlier"), now = one("#entries");
+    const log = one("#log"), old = one("#earlier"), now = one("#entries"), name = one("h1");
     if (!log) return;
+    document.title = `${name.textContent} – OM Studio`;
     toEnd();
     one("#newer").hidden = follow || log.scrollHeight - log.scrollTop - log.clientHeight < 80;
-    if (old?.dataset.from && (old.dataset.before !== now.dataset.first || old.dataset.mark !== now.dataset.mark)) {
+    if (old.dataset.from && (old.dataset.before !== now.dataset.first || old.dataset.mark !== now.dataset.mark)) {
       old.dataset.before = now.dataset.first;
       old.dataset.mark = now.dataset.mark;
       earlier(old.dataset.from);

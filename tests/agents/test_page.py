@@ -231,6 +231,24 @@ def test_a_failed_cycle_says_why(thread, record):
     assert all("The model was overloaded." in each.html for each in html.values())
 
 
+def test_a_cycle_that_found_nothing_says_so(thread, record):
+    talk(thread, 1)
+    write(record, 1, 2, cycle=ran(record, last_position=2), lines=0)
+
+    assert markers_of(scene(thread))[0].words == "Buffered 100 · nothing to keep"
+
+
+def test_running_operations_come_before_ended_ones(thread, record):
+    running = ran(record, Cycle.Kind.OBSERVE, status=Cycle.Status.RUNNING)
+    for _ in range(8):
+        ran(record)
+
+    work = panel.work_of(scene(thread))
+
+    assert [each.key for each in work.running] == [str(running.pk)]
+    assert len(work.recent) == 3
+
+
 def test_an_activation_says_what_left_the_context(thread, record):
     talk(thread, 2)
     MemoryRecord.objects.filter(pk=record.pk).update(revision=1)

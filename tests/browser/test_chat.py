@@ -213,6 +213,25 @@ def test_an_open_marker_and_a_half_typed_message_survive_live_updates(site, visi
     assert page.input_value("#message") == "half a tho"
 
 
+def test_somebody_who_signed_out_elsewhere_keeps_what_was_written(site, visit):
+    page = visit(site)
+    begin(page)
+    other = page.context.new_page()
+    other.goto(f"{site.url}/chat/")
+    other.locator("summary", has_text="ada").last.click()
+    other.get_by_role("button", name="Sign out").click()
+    other.wait_for_url("**/sign-in/")
+
+    say(page, "Am I still here?")
+    page.wait_for_selector("#sign-in-again:not([hidden])", timeout=SLOW)
+
+    assert "Am I still here?" in page.inner_text("#outbox")
+    page.locator("#sign-in-again").click()
+    page.get_by_role("button", name="Continue as Ada").click()
+    page.wait_for_selector("#entries article[data-by=assistant]", timeout=SLOW)
+    assert page.locator("#entries article[data-by=user]").count() == 1
+
+
 def test_keys_move_between_regions_and_hide_the_panel(site, visit):
     page = visit(site)
     begin(page)
