@@ -61,13 +61,18 @@ class Source:
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """Hold how far a replay is; ``waiting_for`` says what it waits for, if it does."""
+    """Hold how far a replay is.
+
+    ``waiting_for`` says what it waits for, if it does; ``already`` that it had been finished
+    before, so that nothing was done.
+    """
 
     stored: int
     total: int
     cycles: int = 0
     waiting_for: str = ""
     finished: bool = False
+    already: bool = False
 
 
 Report = Callable[[Progress], None]
@@ -180,7 +185,7 @@ class _Player:
         known = await sync_to_async(_known)(self.thread_id)
         self.stored = known["stored"]
         if known.get("finished"):
-            return self._progress(finished=True)
+            return self._progress(finished=True, already=True)
         while self.stored < len(self.messages):
             await self._until_free()
             running = await sync_to_async(self._begin)(stretch_from(self.messages, self.stored))

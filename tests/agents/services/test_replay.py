@@ -126,6 +126,19 @@ async def test_a_recording_may_begin_with_an_answer(replayed, models):
     assert await is_whole(replayed, played)
 
 
+async def test_arguments_keep_the_order_they_were_said_in(replayed, models):
+    said = {"within": "2 days", "query": "bees", "a": {"zz": 1, "y": 2}}
+    made = ModelResponse([ToolCallPart("search", said, "c1")], timestamp=START)
+    returned = ToolReturnPart("search", {"found": 3, "by": "Ada"}, "c1", timestamp=START)
+    played = recording(user("Find bees"), made, ModelRequest([returned], timestamp=START))
+
+    await replay(replayed.pk, played, resolve=models)
+
+    stored_call = load((await stored(replayed))[1].payload).parts[0]
+    assert list(stored_call.args) == list(said)
+    assert await is_whole(replayed, played)
+
+
 async def test_a_finished_replay_does_nothing_when_run_again(replayed, models):
     played = recording(user("Hello"), answer("Hi"))
     await replay(replayed.pk, played, resolve=models)

@@ -18,7 +18,7 @@ from memory.models import (
     ReflectionSource,
     Resource,
 )
-from memory.verify import coverage, cycles, messages, records, revisions, verify
+from memory.verify import coverage, cycles, lines, messages, records, revisions, verify
 from memory.verify.rows import load
 
 from .conftest import answer, empty_world, result
@@ -154,7 +154,6 @@ PLANTS = {
     ],
     "lines.kind": [lambda w: w.set(w.a0, kind="urgent")],
     "lines.tokens": [lambda w: w.set(w.a0, tokens=99)],
-    "lines.span": [lambda w: w.set(w.a0, since=None)],
     "lines.sources": [
         lambda w: w.set(w.a0, last_position=5),
         lambda w: w.set(w.a0, first_position=None),
@@ -321,7 +320,14 @@ def an_observed_cursor_beyond_the_buffered_one(world):
     return coverage.check_coverage(memory, messages.scan(memory.threads[world.thread.pk]))
 
 
+def a_line_closed_but_never_shown(world):
+    memory = rows_of(world)
+    memory.lines[world.a0.pk] = {**memory.lines[world.a0.pk], "since": None}
+    return lines.check_lines(memory)
+
+
 WITHOUT_CONSTRAINTS = {
+    "lines.span": a_line_closed_but_never_shown,
     "record.open": two_records,
     "revisions.doubled": a_revision_twice,
     "cycles.finished": two_cycles_in_a_lane,
