@@ -11,7 +11,8 @@ from memory.offline.words import FILLER_WORDS, FUNCTION_WORDS, is_negative, word
 _GLUE = "\u00a0"
 _TOKEN = re.compile(r"[$€£~]?[^\W_](?:[\w'&+/@.,:%$€£\u00a0-]*[\w%+])?")
 _CAPTION = re.compile(
-    r"^[\[(](?:(?:photo|image|picture)[:;] )?(?:a |an )?(?:photo|photograph|photography|picture|image)"
+    r"^[\[(](?:(?:photo|image|picture)[:;] )?(?:a |an )?"
+    r"(?:photo|photograph|photography|picture|image)"
     r"(?: of| showing)? (?:a |an |the )?|[\[(](?=[^\])]*[\])]$)",
     re.I,
 )
@@ -83,5 +84,3 @@ def _keeps(token: str, drop: frozenset[str]) -> bool:
 
 def _written(token: str) -> str:
     return "not" if token.lower().endswith("n't") else token
-
-

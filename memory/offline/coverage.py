@@ -89,7 +89,7 @@ def choose(
     is under ``floor`` is kept. ``covered`` is extended by what is kept.
     """
     opened: set[tuple[object, ...]] = set()
-    spent = 0
+    spent = 0.0
 
     def extra(claim: Claim) -> int:
         return 0 if claim.group in opened else overhead(claim.group)

@@ -9,14 +9,26 @@ from datetime import date, timedelta
 from enum import StrEnum
 
 MONTHS = (
-    "January February March April May June July August September October November December"
-).split()
-_WEEKDAYS = "mon tue wed thu fri sat sun".split()
+    "January",
+    "February",
+    "March",
+    "April",
+    "May",
+    "June",
+    "July",
+    "August",
+    "September",
+    "October",
+    "November",
+    "December",
+)
+_WEEKDAYS = ("mon", "tue", "wed", "thu", "fri", "sat", "sun")
+_NUMBER_NAMES = "one two three four five six seven eight nine ten eleven twelve"
 _SEASONS = {"spring": 3, "summer": 6, "autumn": 9, "fall": 9, "winter": 12}
 _COUNTS = {
-    **{name: n for n, name in enumerate("one two three four five six seven eight nine ten".split(), 1)},
+    **{name: n for n, name in enumerate(_NUMBER_NAMES.split(), 1)},
     **{"a": 1, "an": 1, "a couple": 2, "a couple of": 2, "couple of": 2, "a few": 3, "few": 3},
-    **{"several": 4, "some": 3, "eleven": 11, "twelve": 12},
+    **{"several": 4, "some": 3},
 }
 
 _MONTH = (
@@ -28,10 +40,11 @@ _DAY = r"(?P<day>[0-3]?\d)(?:st|nd|rd|th)?"
 _YEAR = r"(?P<year>(?:19|20)\d\d)"
 _WEEKDAY = r"(?P<weekday>mon|tues?|wed(?:nes)?|thu(?:rs)?|fri|sat(?:ur)?|sun)(?:day)?"
 _COUNT = (
-    r"(?P<count>\d{1,3}|a couple of|a couple|couple of|a few|few|several|some|an|a|one|two|three|four"
-    r"|five|six|seven|eight|nine|ten|eleven|twelve)"
+    r"(?P<count>\d{1,3}|a couple of|a couple|couple of|a few|few|several|some|an|a|one|two|three"
+    r"|four|five|six|seven|eight|nine|ten|eleven|twelve)"
 )
 _WHICH = r"(?P<which>last|past|this past|previous|this coming|this|next|coming|upcoming)"
+_PREPOSITION = r"(?:in|back in|since|until|by|during)"
 _HEDGE = r"(?:about |around |almost |nearly |over |just )?"
 
 
@@ -196,7 +209,7 @@ def _day_of_month(match: re.Match[str], said_on: date) -> Found:
     """Read ``March 3`` as the nearest one: half a year is as far as people leave the year out."""
     month, day = _month_number(match), int(match["day"])
     years = (said_on.year - 1, said_on.year, said_on.year + 1)
-    candidates = [date(year, month, day) for year in years if day <= 28 or _exists(year, month, day)]
+    candidates = [date(year, month, day) for year in years if _exists(year, month, day)]
     if not candidates:
         raise ValueError("no such day")
     return _on(min(candidates, key=lambda other: abs((other - said_on).days)))
@@ -301,7 +314,8 @@ _BACK = re.compile(
     re.I,
 )
 _FORWARD = re.compile(
-    r"\b(?:will|won't|shall|going to|gonna|plan(?:s|ning)?|can't wait|looking forward|hope to)\b|'ll\b",
+    r"\b(?:will|won't|shall|going to|gonna|plan(?:s|ning)?|can't wait|looking forward|hope to)\b"
+    r"|'ll\b",
     re.I,
 )
 
@@ -338,9 +352,12 @@ _TABLE: list[tuple[str, Reader, bool]] = [
     (rf"(?:on )?{_WHICH} {_WEEKDAY}", _which_weekday, True),
     (rf"(?P<which>on) {_WEEKDAY}", _which_weekday, True),
     (rf"(?:in )?{_WHICH} (?P<season>spring|summer|autumn|fall|winter)", _which_season, True),
-    (rf"(?:in |back in |since |until |by |during )?(?P<which>last|next|this past|this) {_CAPITAL_MONTH}",
-     _bare_month, True),
-    (rf"(?:in|back in|since|until|by|during)(?P<which> (?!.))? {_CAPITAL_MONTH}", _bare_month, True),
+    (
+        rf"(?:{_PREPOSITION} )?(?P<which>last|next|this past|this) {_CAPITAL_MONTH}",
+        _bare_month,
+        True,
+    ),
+    (rf"{_PREPOSITION}(?P<which> (?!.))? {_CAPITAL_MONTH}", _bare_month, True),
     (rf"(?:in |since |until |back in )?{_YEAR}(?![\w%])", _bare_year, False),
 ]
 _RULES = [(re.compile(rf"\b{pattern}\b", re.I), reader, rel) for pattern, reader, rel in _TABLE]

@@ -83,7 +83,9 @@ def _claim(candidate: _Candidate, names: frozenset[str]) -> coverage.Claim:
     terms = coverage.term_weights(fact.text)
     terms = {term: heavy for term, heavy in terms.items() if term not in names} or terms
     group = (fact.numbers[0] // 3, fact.dated)
-    return coverage.Claim(fact.text, fact.subject, candidate.worth, coverage.size(fact.text), terms, group)
+    return coverage.Claim(
+        fact.text, fact.subject, candidate.worth, coverage.size(fact.text), terms, group
+    )
 
 
 def _spoken(entries: list[Entry]) -> list[_Candidate]:
@@ -118,7 +120,6 @@ def _statements(
             from_assistant=speaker == "Assistant",
             answers=answers and place < 2,
             opens=place == 0,
-            closes=place == len(sentences) - 1 and place > 0,
             taken_up=min(1.0, len(reaction & set(content_stems(written))) / 3),
         )
         worth = salience(sentence, setting, dated)

@@ -6,7 +6,6 @@ import math
 import re
 from collections import Counter
 from collections.abc import Callable
-from dataclasses import replace
 from datetime import date
 
 from memory.offline import coverage, reply
@@ -28,9 +27,7 @@ _TARGET = re.compile(r"below (\d+) tokens")
 _LEVEL = ("eight parts", "six parts", "four parts", "two parts")
 
 
-def reflect(
-    prompt: str, count: Callable[[str], int] = estimate
-) -> str:
+def reflect(prompt: str, count: Callable[[str], int] = estimate) -> str:
     """Return the Reflector's reply to a request: fewer lines, strictly below a target of tokens.
 
     A line so long that it misses the target alone is kept all the same: never nothing.
@@ -44,7 +41,10 @@ def reflect(
 
 
 def _fit(
-    facts: list[reply.Fact], claims: list[coverage.Claim], target: float, count: Callable[[str], int]
+    facts: list[reply.Fact],
+    claims: list[coverage.Claim],
+    target: float,
+    count: Callable[[str], int],
 ) -> list[reply.Entry]:
     """Return as many lines as stay below a target; at least the one worth most."""
     best = [max(range(len(claims)), key=lambda index: claims[index].worth)] if claims else []
@@ -99,7 +99,9 @@ def _claim(fact: reply.Fact) -> coverage.Claim:
     terms = {term: heavy for term, heavy in terms.items() if term != stem(fact.subject)} or terms
     worth = salience(fact.text, Setting(from_assistant=fact.subject == "Assistant"), fact.dated)
     worth = math.sqrt(KIND_WORTH[fact.kind] * worth)
-    return coverage.Claim(fact.text, fact.subject, worth, coverage.size(fact.text), terms, fact.numbers)
+    return coverage.Claim(
+        fact.text, fact.subject, worth, coverage.size(fact.text), terms, fact.numbers
+    )
 
 
 def _join(facts: list[reply.Fact]) -> list[reply.Entry]:

@@ -12,6 +12,7 @@ WIDEST = 3
 """Messages a line may span: what a line says should be easy to look up."""
 
 ARROW = "-> "
+DONE = "done"
 _EMOJI = {"high": "🔴 ", "medium": "🟡 ", "low": "🟢 ", "done": "✅ ", "plain": ""}
 _RANK = {"high": 0, "done": 1, "medium": 2, "low": 3, "plain": 4}
 
@@ -48,8 +49,12 @@ class Entry:
     def accepts(self, fact: Fact) -> bool:
         """Return whether a fact may stand on this line too."""
         first = self.facts[0]
-        if (fact.day, fact.subject, fact.dated) != (first.day, first.subject, first.dated):
+        if (fact.day, fact.subject) != (first.day, first.subject):
             return False
+        if (fact.kind == DONE) != (first.kind == DONE):
+            return False
+        if fact.dated != first.dated and not {*fact.numbers} <= {*self.numbers}:
+            return False  # else a date could be taken for that of another day's event
         numbers = {*self.numbers, *fact.numbers}
         return max(numbers) - min(numbers) < WIDEST
 
@@ -74,8 +79,11 @@ def print_lines(lines: Iterable[Entry], *, clock: bool = True) -> str:
         if day is not None:
             printed.append(f"Date: {spell_date(day)}")
         for entries in subjects.values():
-            printed.append(f"* {_head(entries, clock)}{_words(entries[0], named=True)}{_cite(entries[0])}")
-            printed += [f"  * {ARROW}{_words(entry)}{_cite(entry)}" for entry in entries[1:]]
+            first = _words(entries[0], named=True) + _cite(entries[0])
+            printed.append(f"* {_head(entries[0], clock)}{first}")
+            printed += [
+                f"  * {_arrow(entry)}{_words(entry)}{_cite(entry)}" for entry in entries[1:]
+            ]
     return "\n".join(printed)
 
 
@@ -92,13 +100,20 @@ def _by_day(lines: Iterable[Entry]) -> dict[date | None, dict[str, list[Entry]]]
     for line in lines:
         first = line.facts[0]
         days.setdefault(first.day, {}).setdefault(first.subject, []).append(line)
+    for subjects in days.values():
+        for entries in subjects.values():
+            # A sub point shows no priority, so the line above it must have the highest.
+            entries.sort(key=lambda entry: _RANK[entry.kind])
     return days
 
 
-def _head(entries: list[Entry], clock: bool) -> str:
-    kind = min((entry.kind for entry in entries), key=_RANK.__getitem__)
-    time = entries[0].facts[0].time
-    return _EMOJI[kind] + (f"({time}) " if time and clock else "")
+def _arrow(entry: Entry) -> str:
+    return f"{_EMOJI[DONE]}{ARROW}" if entry.kind == DONE else ARROW
+
+
+def _head(entry: Entry, clock: bool) -> str:
+    time = entry.facts[0].time
+    return _EMOJI[entry.kind] + (f"({time}) " if time and clock else "")
 
 
 def _words(entry: Entry, *, named: bool = False) -> str:

@@ -17,37 +17,38 @@ _NUMBER = re.compile(
     r"|first|second|third|twice|once|half)\b",
     re.I,
 )
-_REASON = re.compile(r"\b(?:because|since|so that|in order|due to|thanks to|after|when|to help)\b", re.I)
 _CODE = re.compile(r"[{}=<>;_|\\#*\[\]]")
-_EVENTS = frozenset(
-    stem(word)
-    for word in """
-    went visited moved travelled traveled flew drove hiked camped joined signed enrolled registered
-    applied started began opened launched quit resigned retired left lost broke hired fired promoted
-    won scored ranked finished completed graduated passed failed earned bought purchased sold ordered
-    received got adopted named born died married divorced engaged dating met attended organized
-    organised hosted volunteered donated raised taught learned studied read wrote published painted
-    drew built made designed recorded performed played watched cooked baked planted planning planned
-    booked scheduled decided chose changed switched cancelled canceled diagnosed injured hurt
-    recovered allergic created developed invited interviewed accepted offered
-    """.split()
+LASTING = re.compile(
+    r"\b(?:my name|call me|i live|i work as|my job|i was born|my birthday|i'?m allergic|allergic to"
+    r"|i(?: would|'d)? prefer|i can't stand|my (?:deadline|budget|address|phone|email))\b",
+    re.I,
 )
-_RELATIONS = frozenset(
-    stem(word)
-    for word in """
-    mother mom mum father dad parents sister brother siblings wife husband partner fiance fiancee
-    girlfriend boyfriend son daughter kid kids child children baby cousin aunt uncle nephew niece
-    grandmother grandfather grandma grandpa family friend friends colleague coworker boss manager
-    neighbor neighbour roommate teacher mentor doctor dog cat puppy kitten pet
-    """.split()
-)
-_LIKINGS = frozenset(
-    stem(word)
-    for word in """
-    favorite favourite prefer hate dislike allergic afraid hobby passion dream goal interested
-    passionate fan collect always never
-    """.split()
-)
+"""Find what a person says of themselves that stays true, or holds until they say otherwise."""
+
+_EVENTS = """
+went visited moved travelled traveled flew drove hiked camped joined signed enrolled registered
+applied started began opened launched quit resigned retired left lost broke hired fired promoted
+won scored ranked finished completed graduated passed failed earned bought purchased sold ordered
+received got adopted named born died married divorced engaged dating met attended organized
+organised hosted volunteered donated raised taught learned studied read wrote published painted
+drew built made designed recorded performed played watched cooked baked planted planning planned
+booked scheduled decided chose changed switched cancelled canceled diagnosed injured hurt
+recovered allergic created developed invited interviewed accepted offered
+"""
+_RELATIONS = """
+mother mom mum father dad parents sister brother siblings wife husband partner fiance fiancee
+girlfriend boyfriend son daughter kid kids child children baby cousin aunt uncle nephew niece
+grandmother grandfather grandma grandpa family friend friends colleague coworker boss manager
+neighbor neighbour roommate teacher mentor doctor dog cat puppy kitten pet
+"""
+_LIKINGS = """
+favorite favourite prefer hate dislike allergic afraid hobby passion dream goal interested
+passionate fan collect always never
+"""
+
+_EVENT_STEMS = frozenset(map(stem, _EVENTS.split()))
+_RELATION_STEMS = frozenset(map(stem, _RELATIONS.split()))
+_LIKING_STEMS = frozenset(map(stem, _LIKINGS.split()))
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,9 +58,7 @@ class Setting:
     from_assistant: bool = False
     answers: bool = False
     opens: bool = False
-    closes: bool = False
     taken_up: float = 0.0
-    length: int = 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,11 +78,9 @@ class Weights:
     event: float = 0.8
     relation: float = 0.3
     liking: float = 0.4
-    reason: float = 0.0
-    list: float = 0.0
+    lasting: float = 2.0
     answers: float = 0.7
     opens: float = 0.2
-    closes: float = 0.0
     assistant: float = -1.2
     taken_up: float = 1.0
     code: float = -1.5
@@ -113,11 +110,10 @@ def salience(sentence: str, setting: Setting, dated: bool, weights: Weights = HA
     score += w.dated * dated
     score += w.quoted * bool(_QUOTED.search(sentence))
     score += w.size * min(1.5, len(solid) / 8)
-    score += w.event * bool(stems & _EVENTS)
-    score += w.relation * bool(stems & _RELATIONS)
-    score += w.liking * bool(stems & _LIKINGS)
-    score += w.reason * bool(_REASON.search(sentence))
-    score += w.list * min(3, sentence.count(",")) / 3
+    score += w.event * bool(stems & _EVENT_STEMS)
+    score += w.relation * bool(stems & _RELATION_STEMS)
+    score += w.liking * bool(stems & _LIKING_STEMS)
+    score += w.lasting * bool(LASTING.search(sentence))
     score += w.caption * sentence.startswith(("[", "("))
     score += w.excited * sentence.rstrip().endswith("!")
     score += w.code * (len(_CODE.findall(sentence)) > 0.06 * len(sentence) + 1)
@@ -132,7 +128,7 @@ def _filler_share(low: list[str], solid: list[str]) -> float:
 
 
 def _setting_score(setting: Setting, w: Weights) -> float:
-    score = w.answers * setting.answers + w.opens * setting.opens + w.closes * setting.closes
+    score = w.answers * setting.answers + w.opens * setting.opens
     if setting.from_assistant:
         score += w.assistant
     return score + w.taken_up * setting.taken_up

@@ -13,7 +13,6 @@ _ATTRIBUTES = [
     ("contact", re.compile(r"\b(?:phone number|email address|e-mail)\b", re.I)),
 ]
 _FAVOURITE = re.compile(r"\bfavou?rite (\w+)", re.I)
-_MEASURE = re.compile(r"\b(deadline|budget|appointment|meeting|flight|birthday|password|version)\b", re.I)
 _CHANGE = re.compile(
     r"\b(?:changed?|switched|moved|no longer|not anymore|instead|replaced|rescheduled|postponed"
     r"|updated?|now|new)\b",
@@ -38,6 +37,4 @@ def drop_superseded(facts: list[Fact]) -> list[Fact]:
 def _attribute(text: str) -> str:
     if match := _FAVOURITE.search(text):
         return f"favourite {match[1].lower()}"
-    if match := _MEASURE.search(text):
-        return ""
     return next((name for name, pattern in _ATTRIBUTES if pattern.search(text)), "")

@@ -22,7 +22,9 @@ def print_hints(entries: list[Entry]) -> str:
     last, text = spoken[-1]
     printed = f"<current-task>{task}</current-task>\n" if task else ""
     suggestion = _suggestion(last, text)
-    return printed + (f"<suggested-response>{suggestion}</suggested-response>\n" if suggestion else "")
+    if suggestion:
+        printed += f"<suggested-response>{suggestion}</suggested-response>\n"
+    return printed
 
 
 def _last_request(spoken: list[tuple[Entry, str]]) -> str:
@@ -30,7 +32,8 @@ def _last_request(spoken: list[tuple[Entry, str]]) -> str:
         entry, text = spoken[place]
         if entry.who == "User" and (request := _request_in(text)):
             answered = any(other.who == "Assistant" for other, _ in spoken[place + 1 :])
-            return f"User asked: {request}" + (" (answered; waiting for the user)" if answered else "")
+            waiting = " (answered; waiting for the user)" if answered else ""
+            return f"User asked: {request}{waiting}"
     return ""
 
 

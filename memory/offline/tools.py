@@ -7,10 +7,14 @@ import re
 from memory.offline.reply import Fact
 from memory.offline.transcript import Entry
 
+ATTACHED = " attachment "
+VERBS = {"Tool call": "called", "Tool result": "result of", "Tool error": "failed:"}
+
 LONGEST = 160
 """Characters of a call or a result that are worth keeping."""
 
-_NOISE = re.compile(r"[\s{}\[\]\"]+")
+_BLANKS = re.compile(r"\s+")
+_NOISE = re.compile(r"[\s{}\[\]\"]+|(?<=\"):|\s+(?=,)")
 
 
 def describe_tools(entries: list[Entry]) -> list[Fact]:
@@ -19,7 +23,11 @@ def describe_tools(entries: list[Entry]) -> list[Fact]:
 
 
 def _describe(entry: Entry) -> Fact | None:
-    for label, verb in (("Tool call", "called"), ("Tool result", "result of"), ("Tool error", "failed:")):
+    if ATTACHED in entry.who:
+        who, _, kind = entry.who.partition(ATTACHED)
+        text = f"attached {kind} {_short(entry.text)}"
+        return Fact(who, text, "medium", entry.day, entry.time, (entry.number,))
+    for label, verb in VERBS.items():
         if entry.who.startswith(label):
             tool = entry.who.removeprefix(label).strip()
             text = f"{verb} {tool}: {_short(entry.text)}"
@@ -28,5 +36,5 @@ def _describe(entry: Entry) -> Fact | None:
 
 
 def _short(text: str) -> str:
-    clean = _NOISE.sub(" ", text).strip()
+    clean = _BLANKS.sub(" ", _NOISE.sub(" ", text)).replace(" ,", ",").strip()
     return clean if len(clean) <= LONGEST else f"{clean[:LONGEST].rsplit(' ', 1)[0]} …"

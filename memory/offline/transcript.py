@@ -20,9 +20,10 @@ _LINE = re.compile(
     r"(?P<text>.*?)(?: \[#(?P<number>\d+)\])?$"
 )
 _NAME = re.compile(r"^(?P<name>[A-Z][\w.'-]*(?: [A-Z][\w.'-]*)?): ")
-_HEADINGS = frozenset(
-    "Note Notes Warning Tip Tips Answer Example Examples Summary Question Title Step Result".split()
+_HEADING_WORDS = (
+    "Note Notes Warning Tip Tips Answer Example Examples Summary Question Title Step Result"
 )
+_HEADINGS = frozenset(_HEADING_WORDS.split())
 
 
 @dataclass(frozen=True, slots=True)

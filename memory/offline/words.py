@@ -10,7 +10,7 @@ import snowballstemmer
 _STEMMER = snowballstemmer.stemmer("english")
 _WORD = re.compile(r"[$€£]?[^\W_](?:[\w'’&+/-]*[^\W_])?(?:[.,:]\d+)*%?")
 
-NEGATIONS = frozenset("not no never none nothing nobody without neither nor cannot".split())
+_NEGATIONS = "not no never none nothing nobody without neither nor cannot"
 
 _ARTICLES = "a an the this that these those such some any each every either both all"
 _PERSONS = """
@@ -61,16 +61,13 @@ pretty rather almost enough only back around away able important special sure re
 recently lately currently soon later experience great makes worth
 """
 
+NEGATIONS = frozenset(_NEGATIONS.split())
 FUNCTION_WORDS = frozenset(f"{_ARTICLES} {_PERSONS} {_HELPERS} {_LINKS}".split()) - NEGATIONS
 FILLER_WORDS = frozenset(f"{_GREETINGS} {_PRAISE}".split())
 LIGHT_WORDS = frozenset(f"{_THINKING} {_LIGHT_VERBS} {_VAGUE}".split())
 
-_NUMBERS = {
-    name: str(value)
-    for value, name in enumerate(
-        "zero one two three four five six seven eight nine ten eleven twelve".split()
-    )
-}
+_NUMBER_NAMES = "zero one two three four five six seven eight nine ten eleven twelve"
+_NUMBERS = {name: str(value) for value, name in enumerate(_NUMBER_NAMES.split())}
 
 
 def words(text: str) -> list[str]:
