@@ -1,0 +1,72 @@
+import asyncio
+from contextlib import asynccontextmanager
+
+import pytest
+from asgiref.sync import sync_to_async
+
+from agents.models import Turn
+from agents.services.send import send, turns
+from memory.dispatch import NoDispatcher, cycles
+from memory.models import Cycle
+from omsite.background import Background
+from tests.memory.services import play
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+@asynccontextmanager
+async def working():
+    """Do a server's background work inside the block."""
+    before = turns.use(NoDispatcher()), cycles.use(NoDispatcher())
+    background = Background(asyncio.get_running_loop())
+    background.start()
+    try:
+        yield background
+    finally:
+        await background.stop()
+        turns.use(before[0])
+        cycles.use(before[1])
+        # What was cancelled may still be in the database's thread.
+        await sync_to_async(lambda: None)()
+
+
+@pytest.fixture(autouse=True)
+def offline(profile, settings):
+    """Let the offline model do all work, in no time."""
+    settings.OFFLINE_DELAY = 0
+    profile.model = "offline"
+    profile.save()
+
+
+async def until(asked):
+    async with asyncio.timeout(30):
+        while not await asked():
+            await asyncio.sleep(0)
+
+
+async def test_a_prompt_that_is_sent_is_answered_in_the_background(thread):
+    async with working():
+        await sync_to_async(send)(thread.pk, "Hello")
+        await until(lambda: Turn.objects.filter(status="done").aexists())
+
+
+async def test_what_a_turn_makes_due_is_observed_in_the_background(thread):
+    async with working():
+        await sync_to_async(send)(thread.pk, "I keep bees on the roof. " * 40)
+        await until(lambda: Cycle.objects.filter(status="done").aexists())
+
+
+async def test_what_a_dead_process_left_is_taken_up_at_the_start(thread):
+    await sync_to_async(play.talk)(thread, 4)
+    await sync_to_async(send)(thread.pk, "Hello")
+    async with working():
+        await until(lambda: Turn.objects.filter(status="done").aexists())
+        await until(lambda: Cycle.objects.filter(status="done").aexists())
+
+
+async def test_after_stopping_a_prompt_waits_for_the_next_start(thread):
+    async with working() as background:
+        await background.stop()
+        await sync_to_async(send)(thread.pk, "Hello")
+        await asyncio.sleep(0)
+    assert (await Turn.objects.aget()).status == "waiting"
