@@ -3,6 +3,7 @@
 import django.db.models.deletion
 import django.db.models.functions.datetime
 import django.utils.timezone
+import memory.models.fields
 import memory.models.ids
 import uuid
 from django.conf import settings
@@ -167,7 +168,7 @@ class Migration(migrations.Migration):
                 ('id', models.BigAutoField(primary_key=True, serialize=False)),
                 ('position', models.BigIntegerField()),
                 ('kind', models.CharField(choices=[('request', 'Request'), ('response', 'Response')], max_length=8)),
-                ('payload', models.JSONField()),
+                ('payload', memory.models.fields.ExactJSONField()),
                 ('text', models.TextField(blank=True)),
                 ('tokens', models.PositiveIntegerField()),
                 ('model', models.CharField(blank=True, max_length=200)),
@@ -215,7 +216,7 @@ class Migration(migrations.Migration):
             ],
             options={
                 'indexes': [models.Index(fields=['observation', 'since', 'until'], name='line_visible')],
-                'constraints': [models.CheckConstraint(condition=models.Q(('until__isnull', True), ('since__lt', models.F('until')), _connector='OR'), name='line_since_before_until'), models.CheckConstraint(condition=models.Q(models.Q(('first_position__isnull', True), ('last_position__isnull', True)), ('last_position__gte', models.F('first_position')), _connector='OR'), name='line_sources_in_order')],
+                'constraints': [models.CheckConstraint(condition=models.Q(('until__isnull', True), models.Q(('since__isnull', False), ('since__lt', models.F('until'))), _connector='OR'), name='line_since_before_until'), models.CheckConstraint(condition=models.Q(models.Q(('first_position__isnull', True), ('last_position__isnull', True)), models.Q(('first_position__isnull', False), ('last_position__gte', models.F('first_position')), ('last_position__isnull', False)), _connector='OR'), name='line_sources_in_order')],
             },
         ),
         migrations.AddConstraint(
@@ -244,7 +245,7 @@ class Migration(migrations.Migration):
         ),
         migrations.AddConstraint(
             model_name='observation',
-            constraint=models.CheckConstraint(condition=models.Q(models.Q(('kind', 'observation'), _negated=True), models.Q(('discarded_at__isnull', True), ('first_position__isnull', False), ('last_position__gte', models.F('first_position')), ('thread__isnull', False)), _connector='OR'), name='observation_covers_a_range'),
+            constraint=models.CheckConstraint(condition=models.Q(models.Q(('kind', 'observation'), _negated=True), models.Q(('discarded_at__isnull', True), ('first_position__isnull', False), ('last_position__gte', models.F('first_position')), ('last_position__isnull', False), ('thread__isnull', False)), _connector='OR'), name='observation_covers_a_range'),
         ),
         migrations.AddConstraint(
             model_name='observation',

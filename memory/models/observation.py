@@ -90,6 +90,7 @@ class Observation(models.Model):
                 | Q(
                     thread__isnull=False,
                     first_position__isnull=False,
+                    last_position__isnull=False,
                     last_position__gte=F("first_position"),
                     discarded_at__isnull=True,
                 ),
@@ -183,12 +184,16 @@ class Line(models.Model):
         indexes = [models.Index(fields=["observation", "since", "until"], name="line_visible")]
         constraints = [
             models.CheckConstraint(
-                condition=Q(until__isnull=True) | Q(since__lt=F("until")),
+                condition=Q(until__isnull=True) | Q(since__isnull=False, since__lt=F("until")),
                 name="line_since_before_until",
             ),
             models.CheckConstraint(
                 condition=Q(first_position__isnull=True, last_position__isnull=True)
-                | Q(last_position__gte=F("first_position")),
+                | Q(
+                    first_position__isnull=False,
+                    last_position__isnull=False,
+                    last_position__gte=F("first_position"),
+                ),
                 name="line_sources_in_order",
             ),
         ]

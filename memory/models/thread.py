@@ -10,6 +10,7 @@ from django.db import models
 from django.db.models import F, Q
 from django.utils import timezone
 
+from .fields import ExactJSONField
 from .ids import new_id
 
 if TYPE_CHECKING:
@@ -108,7 +109,7 @@ class Message(models.Model):
     thread = models.ForeignKey(Thread, on_delete=models.CASCADE, related_name="messages")
     position = models.BigIntegerField()
     kind = models.CharField(max_length=8, choices=Kind.choices)
-    payload = models.JSONField()
+    payload = ExactJSONField()
     text = models.TextField(blank=True)
     tokens = models.PositiveIntegerField()
     model = models.CharField(max_length=200, blank=True)
