@@ -24,7 +24,7 @@ from memory.offline.transcript import (
 )
 from memory.offline.words import LIGHT_WORDS, content_stems, stem
 
-SHARE = 0.45
+SHARE = 0.8
 """At most this part of what was read is written."""
 
 LEAST = 0.03

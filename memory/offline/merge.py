@@ -34,7 +34,7 @@ def reflect(prompt: str, count: Callable[[str], int] = estimate) -> str:
     """
     noted = list(read_lines(block(prompt, "lines")))
     target, level = _wanted(prompt)
-    facts = drop_superseded(_facts(noted))
+    facts = drop_superseded(_drop_repeats(_facts(noted))) or _verbatim(noted)
     claims = [_claim(fact) for fact in facts]
     lines = _fit(facts, claims, target * (1 - 0.05 * level), count)
     return f"<observations>\n{reply.print_lines(lines, clock=False)}\n</observations>\n"
@@ -85,6 +85,26 @@ def _facts(noted: list[Noted]) -> list[reply.Fact]:
             subject = named or subject
             facts.append(_fact(line, subject, kind, words))
     return [fact for fact in facts if fact.text]
+
+
+def _verbatim(noted: list[Noted]) -> list[reply.Fact]:
+    """Return the last line as it is, for when no line holds a word."""
+    return [
+        reply.Fact("", line.text, line.kind, line.day, line.time, (line.number,))
+        for line in noted[-1:]
+    ]
+
+
+def _drop_repeats(facts: list[reply.Fact]) -> list[reply.Fact]:
+    """Return the facts without those that an earlier one says in the same words."""
+    said: set[tuple[str, frozenset[str]]] = set()
+    fresh: list[reply.Fact] = []
+    for fact in facts:
+        key = (fact.subject, frozenset(coverage.term_weights(fact.text)))
+        if key not in said:
+            fresh.append(fact)
+        said.add(key)
+    return fresh
 
 
 def _fact(line: Noted, subject: str, kind: str, statement: str) -> reply.Fact:

@@ -13,6 +13,9 @@ WIDEST = 3
 
 ARROW = "-> "
 DONE = "done"
+LONGEST = 240
+"""Characters of joined facts on one line: a longer line is hard to read and to edit."""
+
 _EMOJI = {"high": "🔴 ", "medium": "🟡 ", "low": "🟢 ", "done": "✅ ", "plain": ""}
 _RANK = {"high": 0, "done": 1, "medium": 2, "low": 3, "plain": 4}
 
@@ -55,6 +58,8 @@ class Entry:
             return False
         if fact.dated != first.dated and not {*fact.numbers} <= {*self.numbers}:
             return False  # else a date could be taken for that of another day's event
+        if sum(len(one.text) for one in (*self.facts, fact)) > LONGEST:
+            return False
         numbers = {*self.numbers, *fact.numbers}
         return max(numbers) - min(numbers) < WIDEST
 

@@ -19,8 +19,9 @@ _MARKUP = re.compile(r"^\s*(?:[-*+•>#|]+|\d+[.)])\s+|\*\*|__|`")
 def split_sentences(text: str) -> list[str]:
     """Return the sentences of a text, without code blocks and list marks."""
     pieces: list[str] = []
-    for piece in _END.split(_FENCE.sub("\n", text)):
-        clean = _MARKUP.sub("", piece).strip()
+    prose = _FENCE.sub("\n", text)
+    for piece in (part for line in prose.split("\n") for part in _END.split(_MARKUP.sub("", line))):
+        clean = piece.strip()
         if not clean:
             continue
         if pieces and _ABBREVIATION.search(pieces[-1]):
