@@ -5,9 +5,11 @@ from __future__ import annotations
 from uuid import UUID
 
 from asgiref.sync import sync_to_async
+from django.db import transaction
 
 from . import observe, reflect
 from .cycles import Resolve, resolve_model
+from .look import look
 
 
 async def run_due(thread_id: UUID, *, resolve: Resolve = resolve_model) -> int:
@@ -16,16 +18,21 @@ async def run_due(thread_id: UUID, *, resolve: Resolve = resolve_model) -> int:
     A failed one ends the run: its lane rests, and the sweep comes back to it.
     """
     cycles = 0
-    while True:
-        observation = await sync_to_async(observe.claim)(thread_id)
-        if observation is not None:
-            cycles += 1
-            if not await observe.run(observation, resolve=resolve):
-                return cycles
-            continue
-        reflection = await sync_to_async(reflect.claim)(thread_id)
-        if reflection is None:
-            return cycles
+    while claimed := await sync_to_async(claim)(thread_id):
         cycles += 1
-        if not await reflect.run(reflection, resolve=resolve):
-            return cycles
+        if isinstance(claimed, observe.Claimed):
+            went_well = await observe.run(claimed, resolve=resolve)
+        else:
+            went_well = await reflect.run(claimed, resolve=resolve)
+        if not went_well:
+            break
+    return cycles
+
+
+def claim(thread_id: UUID) -> observe.Claimed | reflect.Claimed | None:
+    """Claim the cycle that is due for a thread or its record, an observation first."""
+    with transaction.atomic():
+        view = look(thread_id)
+        if view is None:
+            return None
+        return observe.claim_of(view) or reflect.claim_of(view)

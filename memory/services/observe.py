@@ -58,24 +58,21 @@ def claim(thread_id: UUID, *, waiting: bool = False) -> Claimed | None:
     """
     with transaction.atomic():
         view = look(thread_id)
-        if view is None:
-            return None
-        lane = observer_lane(thread_id)
-        state = lane_state(view.record.pk, lane)
-        if not state.open:
-            return None
-        wanted = Observe if waiting else Buffer
-        due = next(
-            (
-                d
-                for d in decide(view.snapshot(), view.options.thresholds())
-                if isinstance(d, wanted)
-            ),
-            None,
-        )
-        if due is None:
-            return None
-        return _open(view, due, lane, failures=state.failures, fallback=state.fallback)
+        return None if view is None else claim_of(view, waiting=waiting)
+
+
+def claim_of(view: View, *, waiting: bool = False) -> Claimed | None:
+    """Claim what is due in a view taken in the same transaction."""
+    lane = observer_lane(view.thread.pk)
+    wanted = Observe if waiting else Buffer
+    decisions = decide(view.snapshot(), view.options.thresholds())
+    due = next((decision for decision in decisions if isinstance(decision, wanted)), None)
+    if due is None:
+        return None
+    state = lane_state(view.record.pk, lane)
+    if not state.open:
+        return None
+    return _open(view, due, lane, failures=state.failures, fallback=state.fallback)
 
 
 def _open(

@@ -15,7 +15,7 @@ from django.db import transaction
 from memory import reflector
 from memory.dispatch import dispatch
 from memory.engine import values
-from memory.engine.lifecycle import BufferReflection, Reflect, decide
+from memory.engine.lifecycle import BufferReflection, Reflect, Snapshot, decide
 from memory.engine.parsing import BadOutput
 from memory.engine.prompts.reflector import reflector_request
 from memory.events import CycleFinished, MemoryReflected
@@ -74,27 +74,30 @@ def claim(thread_id: UUID) -> Claimed | None:
     """Claim the reflection that is due, if any and if nobody is at it."""
     with transaction.atomic():
         view = look(thread_id)
-        if view is None:
-            return None
-        state = lane_state(view.record.pk, REFLECTOR_LANE)
-        if not state.open:
-            return None
-        snapshot = view.snapshot(
-            reflection_waits=Observation.objects.waiting_reflections(view.record.pk).exists(),
-            stalled_at=state.stalled_at,
-        )
-        due = next(
-            (
-                d
-                for d in decide(snapshot, view.options.thresholds())
-                if isinstance(d, BufferReflection | Reflect)
-            ),
-            None,
-        )
-        shown = {line.observation_id for line in view.lines}
-        if due is None or not shown.issuperset(due.rows):
-            return None  # Rows that an activation still has to show are condensed after it.
-        return _open(view, due, failures=state.failures, fallback=state.fallback)
+        return None if view is None else claim_of(view)
+
+
+def claim_of(view: View) -> Claimed | None:
+    """Claim what is due in a view taken in the same transaction."""
+    if _due(view.snapshot(), view) is None:
+        return None
+    state = lane_state(view.record.pk, REFLECTOR_LANE)
+    if not state.open:
+        return None
+    waiting = Observation.objects.waiting_reflections(view.record.pk).exists()
+    due = _due(view.snapshot(reflection_waits=waiting, stalled_at=state.stalled_at), view)
+    if due is None:
+        return None
+    return _open(view, due, failures=state.failures, fallback=state.fallback)
+
+
+def _due(snapshot: Snapshot, view: View) -> BufferReflection | Reflect | None:
+    shown = {line.observation_id for line in view.lines}
+    for decision in decide(snapshot, view.options.thresholds()):
+        # Rows that an activation still has to show are condensed after it.
+        if isinstance(decision, BufferReflection | Reflect) and shown.issuperset(decision.rows):
+            return decision
+    return None
 
 
 def _open(
