@@ -311,7 +311,12 @@ def test_the_sources_of_a_line_are_its_messages(signed_in, line):
     assert "<!doctype html>" not in partial
 
 
-def test_one_click_signs_in_on_the_same_machine(client, ada):
+@pytest.fixture
+def embedded(settings):
+    settings.EMBEDDED = True
+
+
+def test_one_click_signs_in_on_the_same_machine(client, ada, embedded):
     page = client.get("/sign-in/").content.decode()
     assert "Continue as" in page
 
@@ -328,7 +333,7 @@ def test_one_click_signs_in_on_the_same_machine(client, ada):
         {"REMOTE_ADDR": ""},
     ],
 )
-def test_one_click_is_for_the_same_machine_only(client, ada, elsewhere):
+def test_one_click_is_for_the_same_machine_only(client, ada, embedded, elsewhere):
     assert "Continue as" not in client.get("/sign-in/", **elsewhere).content.decode()
     assert client.post("/sign-in/", {"demo": "ada"}, **elsewhere).status_code == 422
     assert client.get("/chat/").status_code == 302
@@ -349,7 +354,7 @@ def test_a_password_signs_in_and_a_wrong_one_does_not(client, ada):
 
 
 @pytest.mark.parametrize("target", ["https://evil.example/", "//evil.example", "javascript:x"])
-def test_signing_in_leads_nowhere_else(client, ada, target):
+def test_signing_in_leads_nowhere_else(client, ada, embedded, target):
     assert client.post("/sign-in/", {"demo": "ada", "next": target}).url == "/"
 
 
