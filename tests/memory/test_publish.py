@@ -124,4 +124,4 @@ async def test_groups_of_different_threads_hear_nothing_of_each_other(using):
 
 def test_group_names_are_what_every_layer_allows():
     for name in (thread_group(THREAD), record_group(RECORD)):
-        assert LoopSafeInMemoryLayer().valid_group_name(name)
+        LoopSafeInMemoryLayer().require_valid_group_name(name)

@@ -94,7 +94,7 @@ def test_two_observations_never_begin_at_the_same_message(record):
     refused(Observation, **observation(record, 1, 2))
 
 
-@pytest.mark.parametrize("bounds", [(None, None), (None, 1), (2, 1)])
+@pytest.mark.parametrize("bounds", [(None, None), (1, None), (None, 1), (2, 1)])
 def test_an_observation_covers_a_range(record, bounds):
     refused(Observation, **observation(record, *bounds))
 
@@ -121,6 +121,12 @@ def test_a_line_is_shown_before_it_goes(record, since, until):
     row = Observation.objects.create(**observation(record, 1, 2))
     fields = {"observation": row, "ordinal": 0, "kind": "plain", "text": "", "tokens": 0}
     refused(Line, **fields, since=since, until=until)
+
+
+def test_a_line_that_was_never_shown_cannot_go(record):
+    row = Observation.objects.create(**observation(record, 1, 2))
+    fields = {"observation": row, "ordinal": 0, "kind": "plain", "text": "", "tokens": 0}
+    refused(Line, **fields, since=None, until=2)
 
 
 def test_one_cycle_runs_in_a_lane(record):

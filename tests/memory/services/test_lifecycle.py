@@ -17,6 +17,7 @@ from memory.services import observe, reflect
 from memory.services.cycles import discard, fail
 from memory.services.look import record_of
 from memory.services.sweep import sweep
+from memory.verify.run import verify
 from tests.memory.services.oracle import violations
 from tests.memory.services.play import (
     answer,
@@ -175,6 +176,14 @@ class Life:
         )
         return {p for row in rows for p in range(row.first_position, row.last_position + 1)}
 
+    def verified(self):
+        """Return what the project's own verification finds."""
+        report = verify(thread=self.thread.pk, running=self.running)
+        return [str(violation) for violation in report.violations]
+
+    def running(self):
+        return {self.thread.pk: self.prompt} if self.prompt else {}
+
     def check(self):
         found = violations(self.thread.pk)
         assert found == [], f"{found} after {self.log}"
@@ -197,6 +206,7 @@ def test_no_order_of_events_loses_or_doubles_a_message(thread, seed):
     life = Life(thread, seed)
     for _ in range(STEPS):
         life.step()
+    assert life.verified() == []
 
 
 def test_such_a_life_meets_what_it_is_to_survive(thread):
@@ -206,3 +216,4 @@ def test_such_a_life_meets_what_it_is_to_survive(thread):
 
     assert {"CycleLost", "RecordMoved", "commit_nothing", "fail", "sweep"} <= set(life.log)
     assert MemoryRecord.objects.get().generation > 0
+    assert life.verified() == []

@@ -8,7 +8,7 @@ import sys
 import pytest
 from django.db import connection
 
-PROCESSES, TURNS = 3, 12
+PROCESSES, TURNS = 3, 8
 
 
 @pytest.fixture
@@ -41,9 +41,8 @@ def said(process):
     return json.loads(out) if out.startswith("{") else None
 
 
+@pytest.mark.slow
 def test_processes_that_race_on_one_thread_lose_and_double_nothing(run):
-    if connection.vendor != "postgresql":
-        said(run("manage.py", "migrate", "--verbosity=0"))
     racer = ("-m", "tests.memory.services.racer")
     thread = said(run(*racer, "make"))["thread"]
     racing = [run(*racer, "live", thread, str(TURNS)) for _ in range(PROCESSES)]
