@@ -65,8 +65,10 @@ class Trial:
 
     def prepare(self):
         """Make the tables, a resource and an agent."""
-        self.manage("migrate", "-v0").check_returncode()
-        self.manage("shell", "-v0", "-c", WORLD).check_returncode()
+        for args in (["migrate", "-v0"], ["shell", "-v0", "-c", WORLD]):
+            ended = self.manage(*args)
+            if ended.returncode:
+                raise RuntimeError(f"manage.py {args[0]} failed:\n{ended.stderr}")
 
     def environment(self):
         return {

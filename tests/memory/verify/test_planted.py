@@ -156,7 +156,6 @@ PLANTS = {
     "lines.tokens": [lambda w: w.set(w.a0, tokens=99)],
     "lines.sources": [
         lambda w: w.set(w.a0, last_position=5),
-        lambda w: w.set(w.a0, first_position=None),
     ],
     "lines.owner": [
         lambda w: w.set(w.d0, since=7),
@@ -268,6 +267,8 @@ REFUSED = {
     "two cursors of one thread": lambda w: copy(w.cursor),
     "a revision twice": lambda w: copy(w.revision(3)),
     "a line that ends before it begins": lambda w: w.set(w.pinned, until=7),
+    "a line that ends before it was shown": lambda w: w.set(w.a0, since=None),
+    "a line that rests on half a range": lambda w: w.set(w.a0, first_position=None),
     "a line whose sources are no range": lambda w: w.set(w.a0, last_position=0),
     "a source twice": lambda w: ReflectionSource.objects.create(reflection=w.r, observation=w.a),
     "a shown row without a place": lambda w: w.set(w.d, since=7),
@@ -326,7 +327,14 @@ def a_line_closed_but_never_shown(world):
     return lines.check_lines(memory)
 
 
+def a_line_that_rests_on_half_a_range(world):
+    memory = rows_of(world)
+    memory.lines[world.a0.pk] = {**memory.lines[world.a0.pk], "first_position": None}
+    return lines.check_lines(memory)
+
+
 WITHOUT_CONSTRAINTS = {
+    "lines.sources": a_line_that_rests_on_half_a_range,
     "lines.span": a_line_closed_but_never_shown,
     "record.open": two_records,
     "revisions.doubled": a_revision_twice,
