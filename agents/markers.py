@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from datetime import time as clock_time
 from typing import ClassVar
 from zoneinfo import ZoneInfo
 
@@ -25,9 +26,12 @@ class LineShown:
     at: str
     time: str
     text: str
+    sub: bool
     messages: int
     pinned: bool
 
+
+SUB_POINT = "-> "
 
 _LETTERS = {
     Line.Kind.HIGH: ("H", "high"),
@@ -48,8 +52,10 @@ def line_shown(line: Line, zone: ZoneInfo) -> LineShown:
         letter=letter,
         rank=rank,
         at=said_at.isoformat() if said_at else "",
-        time=words.clock(said_at) if said_at else "",
-        text=line.text,
+        # Midnight stands for a day whose hour nobody gave.
+        time=words.clock(said_at) if said_at and said_at.time() != clock_time.min else "",
+        text=line.text.removeprefix(SUB_POINT),
+        sub=line.text.startswith(SUB_POINT),
         messages=_rests_on(line),
         pinned=line.pinned,
     )

@@ -8,6 +8,7 @@ from argparse import ArgumentParser
 from typing import Any
 
 from daphne.server import Server
+from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError
 from twisted.internet import defer, reactor
 
@@ -26,6 +27,8 @@ class Command(BaseCommand):
         parser.add_argument("--port", type=int, default=8000)
 
     def handle(self, *args: Any, host: str, port: int, **options: Any) -> None:
+        # WhiteNoise wants the folder of collected files to be there, even empty.
+        settings.STATIC_ROOT.mkdir(exist_ok=True)
         from omsite.asgi import application
 
         address = host.replace(":", r"\:")
