@@ -106,9 +106,7 @@ def notes_on(measured: Sequence[Measured]) -> list[str]:
     scores = score(memories)
     left_out = asked - scores.questions
     found = {
-        f"{left_out} of {asked} questions have no answer to look for and are left out.": (
-            left_out
-        ),
+        f"{left_out} of {asked} questions have no answer to look for and are left out.": (left_out),
         "No question wants a date: X cannot be measured.": not scores.dated,
         "No two questions can swap answers: there is no control.": (
             score(shuffled(memories)).support is None

@@ -124,9 +124,7 @@ def test_a_document_holds_the_same_figures_and_what_was_left_out(talk):
     assert (total["questions"], total["dated"]) == (4, 2)
     assert total["support"] > total["control"]
     assert total["real_ratio"] == pytest.approx(total["raw_tokens"] / total["sent_tokens"])
-    assert document["notes"] == [
-        "1 of 5 questions have no answer to look for and are left out."
-    ]
+    assert document["notes"] == ["1 of 5 questions have no answer to look for and are left out."]
 
 
 @pytest.mark.django_db(transaction=True)
