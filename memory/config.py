@@ -2,15 +2,25 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Mapping
 from functools import lru_cache
 from typing import Any, Literal, Self
 
 from django.conf import settings
 from django.utils.module_loading import import_string
-from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    Field,
+    ValidationError,
+    field_validator,
+    model_validator,
+)
 
 from .engine.thresholds import Thresholds, resolve
+
+logger = logging.getLogger(__name__)
 
 
 class MemoryOptions(BaseModel):
@@ -68,8 +78,16 @@ def merged(of_agent: Mapping[str, Any], overrides: Mapping[str, Any]) -> MemoryO
 
 
 def effective(agent: str, overrides: Mapping[str, Any]) -> MemoryOptions:
-    """Return the options in force for a record of an agent's thread."""
-    return merged(_options_of_agent()(agent), overrides)
+    """Return the options in force for a record of an agent's thread.
+
+    Options that are not valid, as after a change by hand, must not fail anybody's turn: the
+    defaults hold until they are mended.
+    """
+    try:
+        return merged(_options_of_agent()(agent), overrides)
+    except ValidationError as error:
+        logger.error("The memory options of agent %s are not in force: %s", agent, error)
+        return MemoryOptions()
 
 
 @lru_cache

@@ -83,3 +83,11 @@ def test_the_options_of_an_agent_are_found_by_its_name(profile):
 @pytest.mark.django_db
 def test_an_agent_nobody_described_has_the_defaults():
     assert effective("nobody", {}) == MemoryOptions()
+
+
+@pytest.mark.django_db
+def test_options_broken_by_hand_leave_the_defaults_in_force(profile):
+    profile.memory_options = {"message_tokens": -1}
+    profile.save()
+
+    assert effective(profile.slug, {}) == MemoryOptions()
