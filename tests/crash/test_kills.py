@@ -3,6 +3,9 @@
 import os
 import random
 import signal
+import socket
+import subprocess
+import sys
 import time
 from collections import Counter
 
@@ -51,6 +54,31 @@ def test_ctrl_c_ends_a_replay_cleanly_and_it_goes_on(trial):
     assert ended.returncode == 0
     assert trial.differences() == []
     assert trial.verify()[0]
+
+
+def test_a_server_beside_a_replay_does_no_harm(trial):
+    trial.prepare()
+    server = subprocess.Popen(
+        [sys.executable, "manage.py", "serve", "--port", str(free_port())],
+        cwd=ROOT, env=trial.environment(), stdout=subprocess.PIPE, text=True,
+    )  # fmt: skip
+    try:
+        assert "is ready" in server.stdout.readline()
+        ended = trial.manage(*trial.replaying())
+        clean, report = trial.verify()
+    finally:
+        server.terminate()
+        server.communicate(timeout=60)
+
+    assert ended.returncode == 0, ended.stdout + ended.stderr
+    assert clean, report
+    assert trial.differences() == []
+
+
+def free_port():
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return probe.getsockname()[1]
 
 
 def test_a_plan_is_drawn_from_its_seed():
