@@ -5,7 +5,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: help install install-dev studio test lint browser crash quality
+.PHONY: help install install-dev studio test test-servers lint browser slow quality
 
 help:  ## Say what can be done
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -19,12 +19,15 @@ studio: .venv/installed  ## Start the Studio: make studio [PORT=8000]
 
 test: .venv/installed-dev  ## Run the tests: make test [ARGS=...]
 	@$(BIN)/python -m pytest -n auto -m "not browser and not slow" $(ARGS)
+	@echo "The same on PostgreSQL and Redis: make test-servers"
+
+test-servers: .venv/installed-dev  ## Run the tests on PostgreSQL and Redis, where they are
 	@$(BIN)/python tests/servers.py -n auto -m "not browser and not slow" $(ARGS)
 
 browser: .venv/installed-dev  ## Run the tests that drive Chromium
 	@$(BIN)/python -m pytest -m browser $(ARGS)
 
-crash: .venv/installed-dev  ## Replay conversations and kill processes
+slow: .venv/installed-dev  ## Run the long tests: kills, races, many random lives
 	@$(BIN)/python -m pytest -m slow $(ARGS)
 	@$(BIN)/python tests/servers.py -m slow $(ARGS)
 

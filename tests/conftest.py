@@ -4,6 +4,7 @@ import os
 
 import pytest
 from asgiref.sync import SyncToAsync
+from django.conf import settings
 from django.contrib.auth import get_user_model
 from django.db import connections
 
@@ -11,6 +12,12 @@ from agents.models import AgentProfile
 from agents.services.thread import start
 from memory.models import Resource
 from tests.fakes import Models
+
+
+def pytest_configure():
+    """Hash passwords fast: the cast is made anew for every test."""
+    settings.PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
+
 
 SERVER_ONLY = "TESTS_OF_SERVERS"
 

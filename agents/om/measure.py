@@ -97,6 +97,9 @@ def options_for(raw_tokens: int, ratio: float) -> dict[str, Any]:
         "message_tokens": max(SMALLEST, round(budget * MESSAGE_SHARE)),
         "observation_tokens": max(SMALLEST, round(budget * LINE_SHARE)),
         "buffer_tokens": BUFFERED_SHARE,
+        # All lines are weighed against each other; condensing only the oldest half would
+        # make what was said first the first to go.
+        "reflection_buffer_activation": 1.0,
         "observer_model": llm.OFFLINE,
         "reflector_model": llm.OFFLINE,
     }

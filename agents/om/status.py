@@ -7,7 +7,6 @@ from typing import Any, TextIO
 from uuid import UUID
 
 from django.db.models import Max, Q, Sum
-from pydantic import ValidationError
 
 from memory.config import effective
 from memory.models import Cycle, Line, MemoryRecord, Message, Observation, Thread
@@ -67,11 +66,8 @@ def _row(record: MemoryRecord) -> dict[str, Any]:
     }
 
 
-def _thresholds(record: MemoryRecord, thread: Thread | None) -> tuple[int | None, int | None]:
-    try:
-        thresholds = effective(thread.agent if thread else "", record.config).thresholds()
-    except ValidationError:
-        return None, None  # The turn says what is wrong with the options; a list goes on.
+def _thresholds(record: MemoryRecord, thread: Thread | None) -> tuple[int, int]:
+    thresholds = effective(thread.agent if thread else "", record.config).thresholds()
     return thresholds.observe, thresholds.reflect
 
 
@@ -95,5 +91,5 @@ def _with_gauges(row: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def _gauge(tokens: int, threshold: int | None) -> str:
-    return f"{tokens:,} / {'?' if threshold is None else f'{threshold:,}'}"
+def _gauge(tokens: int, threshold: int) -> str:
+    return f"{tokens:,} / {threshold:,}"

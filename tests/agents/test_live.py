@@ -143,7 +143,9 @@ def test_every_region_can_be_rendered_and_is_found_stale_by_some_stamp():
 
 
 @pytest.mark.django_db(transaction=True)
-@pytest.mark.parametrize("seed", EVENTFUL)
+@pytest.mark.parametrize(
+    "seed", [0, 1, *(pytest.param(n, marks=pytest.mark.slow) for n in EVENTFUL[2:])]
+)
 async def test_a_page_and_its_events_equal_a_fresh_page_after_every_step(conversation, seed):
     assert await first_difference(await conversation(), seed) is None
 
@@ -159,7 +161,9 @@ async def test_without_the_row_of_one_kind_some_page_becomes_stale(conversation,
 
 
 @pytest.mark.django_db(transaction=True)
-@pytest.mark.parametrize("seed", range(100, 116))
+@pytest.mark.parametrize(
+    "seed", [100, 101, *(pytest.param(n, marks=pytest.mark.slow) for n in range(102, 116))]
+)
 async def test_a_page_that_lost_frames_equals_a_fresh_page_once_it_is_compared(conversation, seed):
     stage = Stage(await conversation(), seed, faulty=True)
     await stage.open()
