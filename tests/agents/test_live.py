@@ -17,6 +17,14 @@ STEPS = 40
 EVENTFUL = range(6)
 
 
+def quick_and_slow(seeds):
+    """Return the seeds as parameters, all but the first two left to the slow tests."""
+    return [
+        seed if place < 2 else pytest.param(seed, marks=pytest.mark.slow)
+        for place, seed in enumerate(seeds)
+    ]
+
+
 class Page:
     """Hold what a browser shows: it takes frames as they come, and tells its etags."""
 
