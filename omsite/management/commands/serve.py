@@ -31,16 +31,18 @@ class Command(BaseCommand):
         settings.STATIC_ROOT.mkdir(exist_ok=True)
         from omsite.asgi import application
 
+        hook: Any = reactor
         address = host.replace(":", r"\:")
         server = Server(
             application=application,
             endpoints=[f"tcp:port={port}:interface={address}"],
-            ready_callable=lambda: self._ready(host, port),
+            # Said from inside the running loop: from then on Ctrl-C is an orderly end.
+            ready_callable=lambda: hook.callWhenRunning(self._ready, host, port),
             websocket_timeout=SOCKET_SECONDS,
             server_name="omsite",
         )
         server.run()
-        if not server.listeners or server.listeners[0].result is None:
+        if server.abort_start:
             raise CommandError(f"Port {port} is taken. Choose another one: make studio PORT=8001")
 
     def _ready(self, host: str, port: int) -> None:
