@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from collections.abc import Callable
 from functools import lru_cache
 from typing import Any
 from uuid import UUID
@@ -34,9 +35,12 @@ def _runner() -> asyncio.Runner:
 class CeleryDispatcher:
     """Wake a worker through the broker."""
 
+    def __init__(self, queue: Callable[[str], object] = run_due_cycles.delay) -> None:
+        self._queue = queue
+
     def wake(self, thread_id: UUID) -> None:
         """Queue the thread; a broker that is away costs time until the next sweep."""
         try:
-            run_due_cycles.delay(str(thread_id))
+            self._queue(str(thread_id))
         except OperationalError:
             logger.warning("The broker does not answer; thread %s waits for the sweep.", thread_id)

@@ -1,0 +1,49 @@
+import logging
+from uuid import uuid4
+
+import pytest
+from django.utils import timezone
+from kombu.exceptions import OperationalError
+
+from memory.messages import user_prompt
+from memory.models import Cycle
+from memory.services.append import append
+from memory.tasks import CeleryDispatcher, run_due_cycles
+
+
+@pytest.fixture
+def offline(settings):
+    settings.MEMORY_MODELS = {"observer": "offline", "reflector": "offline"}
+    settings.OFFLINE_DELAY = 0
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_task_runs_what_is_due_and_a_second_delivery_finds_nothing(thread, offline):
+    said = "My sister Nora moved to Lisbon on 3 May 2025 and works there as a nurse."
+    now = timezone.now()
+    append(thread.pk, [user_prompt(f"{n}. {said}", now) for n in range(30)], at=now)
+
+    run_due_cycles(str(thread.pk))
+    done = Cycle.objects.filter(status=Cycle.Status.DONE).count()
+    run_due_cycles(str(thread.pk))
+
+    assert done > 0
+    assert Cycle.objects.count() == done
+
+
+def test_a_wake_up_carries_the_thread_and_nothing_else():
+    queued, thread_id = [], uuid4()
+
+    CeleryDispatcher(queued.append).wake(thread_id)
+
+    assert queued == [str(thread_id)]
+
+
+def test_a_broker_that_is_away_costs_no_commit(caplog):
+    def refuse(thread_id):
+        raise OperationalError("no route to the broker")
+
+    with caplog.at_level(logging.WARNING, logger="memory.tasks"):
+        CeleryDispatcher(refuse).wake(uuid4())
+
+    assert "waits for the sweep" in caplog.text
