@@ -70,9 +70,16 @@ def claim_of(view: View, *, waiting: bool = False) -> Claimed | None:
     if due is None:
         return None
     state = lane_state(view.record.pk, lane)
-    if not state.open:
+    if not state.open or _is_covered(view, due):
         return None
     return _open(view, due, lane, failures=state.failures, fallback=state.fallback)
+
+
+def _is_covered(view: View, due: Buffer | Observe) -> bool:
+    """Tell whether the cursor is past a range already: its commit could only be given up."""
+    return Cursor.objects.filter(
+        record=view.record, thread=view.thread, buffered_through__gte=due.first_position
+    ).exists()
 
 
 def _open(

@@ -8,7 +8,7 @@ from functools import reduce
 from operator import or_
 from uuid import UUID
 
-from django.db.models import Q
+from django.db.models import Q, QuerySet
 
 from memory.messages import safe_text
 from memory.models import Line, Message
@@ -62,14 +62,14 @@ def recall(
     return [_recalled(message) for message in found]
 
 
-def _matching(messages: object, query: str, limit: int) -> list[Message]:
+def _matching(messages: QuerySet[Message], query: str, limit: int) -> list[Message]:
     # A model may ask for anything; databases bound a pattern's length and a condition's depth.
     found_words = (word.lower()[:LONGEST_WORD] for word in safe_text(query).split())
     words = list(dict.fromkeys(word for word in found_words if len(word) > 2))[:MOST_WORDS]
     if not words:
         return []
     any_word = reduce(or_, (Q(text__icontains=word) for word in words))
-    found = messages.filter(any_word)  # type: ignore[attr-defined]
+    found = messages.filter(any_word)
     ranked = sorted(found, key=lambda m: -sum(word in m.text.lower() for word in words))
     return sorted(ranked[:limit], key=lambda m: m.position)
 

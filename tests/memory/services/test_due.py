@@ -4,14 +4,18 @@ from string import ascii_lowercase
 
 import pytest
 from asgiref.sync import sync_to_async
+from django.utils import timezone
 from pydantic_ai.exceptions import ModelHTTPError
 from pydantic_ai.messages import ModelResponse, TextPart
 from pydantic_ai.models.function import FunctionModel
 
+from memory.messages import user_prompt
 from memory.models import Blob, Cursor, Cycle, Line, MemoryRecord, Observation, Revision
 from memory.services import observe, reflect
+from memory.services.append import append
 from memory.services.cycles import backoff, resolve_model
 from memory.services.due import run_due
+from memory.services.look import record_of
 from memory.services.observe import observe_while_waiting
 from tests.fakes import Models, observe_each
 from tests.memory.services import play
@@ -461,3 +465,14 @@ async def test_an_answer_of_two_texts_is_read_whole(thread):
 
     await run_due(thread.pk, resolve=lambda _: FunctionModel(answer, model_name="fake"))
     assert [c.error async for c in Cycle.objects.all()] == [""]
+
+
+async def test_a_cursor_ahead_of_its_rows_asks_no_model_again_and_again(thread, models):
+    now = timezone.now()
+    prompts = [user_prompt(f"{n} " + "bees on the roof " * 20, now) for n in range(20)]
+    await sync_to_async(append)(thread.pk, prompts, at=now)
+    record = await sync_to_async(record_of)(thread)
+    await Cursor.objects.acreate(record=record, thread=thread, buffered_through=10_000)
+
+    assert await run_due(thread.pk, resolve=models) == 0
+    assert not models.asked("observer")
