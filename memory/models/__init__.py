@@ -2,6 +2,7 @@
 
 from .blob import Blob
 from .cycle import Cycle
+from .media import Media
 from .observation import Line, Observation, ReflectionSource
 from .record import Cursor, MemoryRecord, Revision
 from .thread import Message, Resource, Thread
@@ -11,6 +12,7 @@ __all__ = [
     "Cursor",
     "Cycle",
     "Line",
+    "Media",
     "MemoryRecord",
     "Message",
     "Observation",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from functools import lru_cache
 from hashlib import sha256
 from typing import Self
 
@@ -22,6 +23,8 @@ class BlobQuerySet(models.QuerySet["Blob"]):
         return self
 
 
+# Memory blocks are asked for at every step; each holds its text here, up to a megabyte.
+@lru_cache(maxsize=64)
 def digest(text: str) -> str:
     """Return the key a text is kept under: SHA-256 in hexadecimal."""
     return sha256(text.encode("utf-8", "surrogatepass")).hexdigest()

@@ -12,6 +12,7 @@ from django.db.models.functions import Now
 
 from .ids import new_id
 from .record import MemoryRecord
+from .swift import FromNow, swap
 from .thread import Thread
 
 
@@ -91,6 +92,12 @@ class Cycle(models.Model):
     request_hash = models.CharField(max_length=64, blank=True)
     reply_hash = models.CharField(max_length=64, blank=True)
     error = models.TextField(blank=True)
+    note = models.TextField(
+        blank=True, help_text="What else is worth knowing: a model that was passed over, say."
+    )
+
+    #: The request's text, in the process that claimed the cycle.
+    request_text: str = ""
 
     objects = CycleQuerySet.as_manager()
 
@@ -98,6 +105,9 @@ class Cycle(models.Model):
         indexes = [
             models.Index(fields=["record", "lane", "-started_at"], name="cycle_lane_recent"),
             models.Index(fields=["thread", "-started_at"], name="cycle_thread_recent"),
+            models.Index(
+                fields=["next_attempt_at"], condition=Q(status="failed"), name="cycle_resting"
+            ),
         ]
         constraints = [
             models.UniqueConstraint(
@@ -117,16 +127,16 @@ class Cycle(models.Model):
 
     def renew(self, seconds: float) -> None:
         """Prolong the lease. Raises CycleLost when the cycle is no longer this owner's."""
-        self._swap(lease_expires_at=Now() + timedelta(seconds=seconds))
+        self._swap(lease_expires_at=FromNow(timedelta(seconds=seconds)))
 
     def finish(self, status: Cycle.Status, **changes: object) -> None:
         """End the cycle with what it cost and brought. Raises CycleLost."""
-        self._swap(status=status, finished_at=Now(), **changes)
+        self._swap(status=status, finished_at=FromNow(), **changes)
         self.status = status
 
     def _swap(self, **changes: object) -> None:
-        mine = Cycle.objects.running().filter(pk=self.pk, owner=self.owner)
-        if not mine.update(**changes):
+        mine = {"pk": self.pk, "owner": self.owner, "status": Cycle.Status.RUNNING}
+        if swap(Cycle, mine, changes) is None:
             raise CycleLost("The lease of this cycle lapsed, or it was taken over.")
 
 

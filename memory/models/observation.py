@@ -43,13 +43,15 @@ class Observation(models.Model):
     An observation covers messages ``first_position..last_position`` of one thread; it is
     buffered until a revision (``since``) activates it and covers them for good from then on.
     A reflection covers nothing: its lines take the place of those of its sources. A note is
-    written by a person. ``place`` is the revision that orders the row among others.
+    written by a person. A discarded row was buffered once, and given up before it was shown;
+    it covers nothing any more. ``place`` is the revision that orders the row among others.
     """
 
     class Kind(models.TextChoices):
         OBSERVATION = "observation"
         REFLECTION = "reflection"
         NOTE = "note"
+        DISCARDED = "discarded"
 
     id = models.UUIDField(primary_key=True, default=new_id, editable=False)
     record = models.ForeignKey(MemoryRecord, on_delete=models.CASCADE, related_name="observations")
@@ -64,6 +66,9 @@ class Observation(models.Model):
     current_task = models.TextField(blank=True)
     suggested_response = models.TextField(blank=True)
     thread_title = models.CharField(max_length=200, blank=True)
+    extracted = models.JSONField(
+        default=dict, blank=True, help_text="All values extracted so far, by name."
+    )
     place = models.PositiveBigIntegerField(null=True, blank=True)
     generation = models.PositiveIntegerField(default=0)
     since = models.PositiveBigIntegerField(null=True, blank=True)

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from django.conf import settings
 from django.db import models
 from django.db.models import F, Q
 from django.utils import timezone
 
 from .ids import new_id
+from .swift import Plus, swap
 from .thread import Resource, Thread
 
 
@@ -61,28 +64,32 @@ class MemoryRecord(models.Model):
     def __str__(self) -> str:
         return f"{self.scope} memory at revision {self.revision}"
 
-    def advance(self, *, generations: int = 0) -> int:
+    def advance(self, *, generations: int = 0, epochs: int = 0) -> int:
         """Take the next revision number, first of all writes of a change; return it.
 
-        Must run inside the transaction of that change: its row lock lets one writer at a
-        time through. Raises RecordMoved when the epoch this instance was read at is past
-        or the record is closed.
+        ``epochs`` is 1 for what people change and for clear, erase and scope: work begun
+        before it is given up. Must run inside the transaction of that change: its row lock
+        lets one writer at a time through. Raises RecordMoved when the epoch this instance
+        was read at is past or the record is closed.
         """
-        moved = MemoryRecord.objects.filter(
-            pk=self.pk, epoch=self.epoch, closed_at__isnull=True
-        ).update(revision=F("revision") + 1, generation=F("generation") + generations)
-        if not moved:
+        taken = swap(
+            MemoryRecord,
+            self._mine(),
+            {"revision": Plus(1), "generation": Plus(generations), "epoch": Plus(epochs)},
+            returning=("revision", "generation", "epoch"),
+        )
+        if taken is None:
             raise RecordMoved("The memory was edited or closed meanwhile.")
-        self.refresh_from_db(fields=["revision", "generation"])
+        self.revision, self.generation, self.epoch = taken
         return self.revision
 
     def hold(self) -> None:
         """Take the row's lock for a change nobody sees yet. Raises RecordMoved as advance does."""
-        held = MemoryRecord.objects.filter(
-            pk=self.pk, epoch=self.epoch, closed_at__isnull=True
-        ).update(epoch=F("epoch"))
-        if not held:
+        if swap(MemoryRecord, self._mine(), {"epoch": Plus(0)}) is None:
             raise RecordMoved("The memory was edited or closed meanwhile.")
+
+    def _mine(self) -> dict[str, Any]:
+        return {"pk": self.pk, "epoch": self.epoch, "closed_at": None}
 
 
 class Revision(models.Model):
@@ -118,6 +125,11 @@ class Revision(models.Model):
     )
     trigger = models.CharField(max_length=20, blank=True)
     reason = models.TextField(blank=True)
+    options = models.JSONField(
+        default=dict,
+        blank=True,
+        help_text="Of config: each option changed, with what it was before and after, if set.",
+    )
     message_tokens_before = models.PositiveIntegerField(default=0)
     message_tokens_after = models.PositiveIntegerField(default=0)
     tokens_before = models.PositiveIntegerField()

@@ -7,11 +7,12 @@ from uuid import UUID
 
 from django.conf import settings
 from django.db import models
-from django.db.models import F, Q
+from django.db.models import Q
 from django.utils import timezone
 
 from .fields import ExactJSONField
 from .ids import new_id
+from .swift import Plus, swap
 
 if TYPE_CHECKING:
     from django.contrib.auth.models import AbstractUser
@@ -23,6 +24,12 @@ class Resource(models.Model):
     key = models.SlugField(max_length=100, unique=True)
     name = models.CharField(max_length=200)
     time_zone = models.CharField(max_length=64, default="UTC")
+    scope = models.CharField(
+        max_length=8,
+        choices=[("thread", "Each conversation its own"), ("resource", "One for all")],
+        blank=True,
+        help_text="Whose memory its conversations have. Empty: as their agents say.",
+    )
     members = models.ManyToManyField(settings.AUTH_USER_MODEL, related_name="resources", blank=True)
 
     def __str__(self) -> str:
@@ -33,8 +40,12 @@ class ThreadQuerySet(models.QuerySet["Thread"]):
     """Select threads."""
 
     def of(self, user: AbstractUser) -> Self:
-        """Keep the threads of resources the user is a member of."""
-        return self.filter(resource__members=user)
+        """Keep the threads of resources the user is a member of, deleted ones left out."""
+        return self.there().filter(resource__members=user)
+
+    def there(self) -> Self:
+        """Keep the threads that nobody has deleted."""
+        return self.filter(deleted_at__isnull=True)
 
     def take_positions(self, thread_id: UUID, count: int) -> int:
         """Reserve ``count`` positions of a thread and return the first.
@@ -42,12 +53,15 @@ class ThreadQuerySet(models.QuerySet["Thread"]):
         Must run inside the transaction that inserts the messages: the row lock it takes
         makes commit order position order. Raises Thread.DoesNotExist.
         """
-        taken = self.filter(pk=thread_id).update(
-            last_position=F("last_position") + count, last_active_at=timezone.now()
+        taken = swap(
+            Thread,
+            {"pk": thread_id},
+            {"last_position": Plus(count), "last_active_at": timezone.now()},
+            returning=("last_position",),
         )
-        if not taken:
+        if taken is None:
             raise Thread.DoesNotExist(f"There is no thread {thread_id}.")
-        return self.values_list("last_position", flat=True).get(pk=thread_id) - count + 1
+        return int(taken[0]) - count + 1
 
 
 class Thread(models.Model):
@@ -70,6 +84,10 @@ class Thread(models.Model):
     )
     fork_position = models.BigIntegerField(null=True, blank=True)
     is_lab = models.BooleanField(default=False)
+    archived_at = models.DateTimeField(null=True, blank=True)
+    deleted_at = models.DateTimeField(
+        null=True, blank=True, help_text="Hidden since; the sweep erases it a moment later."
+    )
 
     objects = ThreadQuerySet.as_manager()
 
