@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Collection
+from functools import lru_cache
 
 TAGS = (
     "observations",
@@ -16,21 +18,31 @@ TAGS = (
     "memory",
     "reminder",
     "other-conversation",
+    "other-conversations",
     "instructions",
     "lines",
+    "pinned",
 )
+
 
 # Models read "< / memory >" as a tag too. The blanks are bounded so that a text made of
 # them is still scanned in linear time.
-_TAG = re.compile(rf"<(?=[ \t]{{0,8}}/?[ \t]{{0,8}}(?:{'|'.join(TAGS)})(?![\w-]))", re.IGNORECASE)
+@lru_cache(maxsize=64)
+def _tag(names: tuple[str, ...]) -> re.Pattern[str]:
+    any_name = "|".join(map(re.escape, names))
+    return re.compile(rf"<(?=[ \t]{{0,8}}/?[ \t]{{0,8}}(?:{any_name})(?![\w-]))", re.IGNORECASE)
+
+
+_TAG = _tag(TAGS)
 
 _LINE_ENDS = re.compile("\r\n?|[\v\f\x85\u2028\u2029]")
 _UNPRINTABLE = re.compile("[\x00-\x08\x0e-\x1f\x7f-\x9f\ud800-\udfff]")
 
 
-def escape(text: str) -> str:
-    """Return the text with ``&lt;`` where one of our tags would open or close."""
-    return _TAG.sub("&lt;", text)
+def escape(text: str, names: Collection[str] = ()) -> str:
+    """Return the text with ``&lt;`` where one of our tags, or of ``names``, would open or close."""
+    tag = _tag((*TAGS, *sorted(names))) if names else _TAG
+    return tag.sub("&lt;", text)
 
 
 def clean(text: str) -> str:

@@ -24,6 +24,15 @@ No turn waits for a reflection.
 One thread has one Observer at a time and one record one Reflector, so nothing of a kind is
 due while one is running; only Observe is decided all the same, since its caller then waits
 for the running one. Activation comes first: what else is due is judged as if it were done.
+
+A record may hold the memory of several threads. Then what counts is the tokens of all their
+raw messages together, each message once; the longest tails are observed first, until enough
+is, so that a hundred short conversations are not a hundred calls. The ranges of one decision
+belong to one thread each.
+
+Two things show buffered observations before the threshold: a conversation that rested
+longer than its provider keeps a prompt, and a change of provider. In both cases the cached
+prompt is gone, and a short one is cheaper to build up anew.
 """
 
 from __future__ import annotations
@@ -34,49 +43,39 @@ from dataclasses import dataclass, replace
 from .activation import chunks_to_activate
 from .cuts import Pending, coverable, keeping
 from .thresholds import Thresholds
+from .values import MessageKind
 
 REFLECTION_TARGET = 0.75
+EARLY_SIZE = 0.75
 
 
 @dataclass(frozen=True, slots=True)
 class Chunk:
-    """Hold one buffered observation: its range, what it covers and what it says, in tokens."""
+    """Hold one buffered observation: its range, what it covers and what it says, in tokens.
+
+    ``written`` orders the chunks of several threads; within a thread it never falls.
+    """
 
     id: Hashable
     first_position: int
     last_position: int
     message_tokens: int
     tokens: int
+    thread: Hashable = None
+    written: int = 0
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
-    """Hold one visible observation or reflection that a Reflector may condense."""
+class Tail:
+    """Hold the raw messages of one thread and what of them is buffered."""
 
-    id: Hashable
-    tokens: int
-
-
-@dataclass(frozen=True, slots=True)
-class Snapshot:
-    """Hold the state of a thread and its record as of one revision.
-
-    ``pending`` are the raw messages, ``chunks`` what of them is buffered, ``rows`` the
-    visible rows oldest first without their pinned lines, ``observation_tokens`` all visible
-    lines. ``stalled_at`` is the size at which the last reflection brought nothing.
-    """
-
+    thread: Hashable = None
     pending: tuple[Pending, ...] = ()
     chunks: tuple[Chunk, ...] = ()
-    rows: tuple[Row, ...] = ()
-    observation_tokens: int = 0
     observing: bool = False
-    reflecting: bool = False
-    reflection_waits: bool = False
-    stalled_at: int | None = None
 
     @property
-    def pending_tokens(self) -> int:
+    def tokens(self) -> int:
         """Return the tokens of all raw messages, buffered or not."""
         return sum(message.tokens for message in self.pending)
 
@@ -88,13 +87,64 @@ class Snapshot:
 
 
 @dataclass(frozen=True, slots=True)
-class Activate:
-    """Show the oldest ``count`` buffered observations; they cover up to ``last_position``."""
+class Row:
+    """Hold one visible observation or reflection that a Reflector may condense."""
 
-    count: int
-    last_position: int
+    id: Hashable
+    tokens: int
+
+
+@dataclass(frozen=True, slots=True)
+class Waiting:
+    """Hold the size of the reflection that waits and of the lines it would take the place of."""
+
+    tokens: int = 0
+    source_tokens: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Snapshot:
+    """Hold the state of a record and its threads as of one revision.
+
+    ``tails`` are the threads that have raw messages, ``rows`` the visible rows oldest first
+    without their pinned lines, ``observation_tokens`` all visible lines. ``stalled_at`` is
+    the size at which the last reflection brought nothing. ``early`` and ``early_reflection``
+    name why buffered work is shown before its threshold; empty when nothing asks for it.
+    ``resting`` tells that what ends with a finished answer may be buffered, however little.
+    """
+
+    tails: tuple[Tail, ...] = ()
+    rows: tuple[Row, ...] = ()
+    observation_tokens: int = 0
+    reflecting: bool = False
+    reflection: Waiting | None = None
+    stalled_at: int | None = None
+    early: str = ""
+    early_reflection: str = ""
+    resting: bool = False
+
+    @property
+    def pending_tokens(self) -> int:
+        """Return the tokens of all raw messages of all threads."""
+        return sum(tail.tokens for tail in self.tails)
+
+    @property
+    def chunks(self) -> tuple[Chunk, ...]:
+        """Return the chunks of all threads in the order they were written."""
+        chunks = [chunk for tail in self.tails for chunk in tail.chunks]
+        if len(self.tails) < 2:
+            return tuple(chunks)
+        return tuple(sorted(chunks, key=lambda chunk: chunk.written))
+
+
+@dataclass(frozen=True, slots=True)
+class Activate:
+    """Show the oldest buffered observations."""
+
+    chunks: tuple[Chunk, ...]
     tokens_before: int
     tokens_after: int
+    trigger: str = "threshold"
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,6 +154,8 @@ class Buffer:
     first_position: int
     last_position: int
     tokens: int
+    thread: Hashable = None
+    trigger: str = "interval"
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,11 +165,15 @@ class Observe:
     first_position: int
     last_position: int
     tokens: int
+    thread: Hashable = None
+    trigger: str = "ceiling"
 
 
 @dataclass(frozen=True, slots=True)
 class ActivateReflection:
     """Let the waiting reflection take the place of its sources."""
+
+    trigger: str = "threshold"
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,57 +213,116 @@ def _decisions(snapshot: Snapshot, thresholds: Thresholds) -> Iterator[Decision]
 
 def _activation(snapshot: Snapshot, thresholds: Thresholds) -> Activate | None:
     pending = snapshot.pending_tokens
-    if not snapshot.chunks or pending < thresholds.observe:
+    chunks = snapshot.chunks
+    due = pending >= thresholds.observe
+    if not chunks or not (due or snapshot.early):
         return None
     count = chunks_to_activate(
-        [chunk.message_tokens for chunk in snapshot.chunks], pending=pending, thresholds=thresholds
+        [chunk.message_tokens for chunk in chunks], pending=pending, thresholds=thresholds
     )
-    removed = sum(chunk.message_tokens for chunk in snapshot.chunks[:count])
+    shown = chunks[:count]
     return Activate(
-        count=count,
-        last_position=snapshot.chunks[count - 1].last_position,
+        chunks=shown,
         tokens_before=pending,
-        tokens_after=max(0, pending - removed),
+        tokens_after=max(0, pending - sum(chunk.message_tokens for chunk in shown)),
+        trigger=snapshot.early or "threshold",
     )
 
 
 def after(activate: Activate, snapshot: Snapshot) -> Snapshot:
     """Return the snapshot as it is once the activation is done."""
-    shown, waiting = snapshot.chunks[: activate.count], snapshot.chunks[activate.count :]
+    shown = activate.chunks
     return replace(
         snapshot,
-        pending=tuple(m for m in snapshot.pending if m.position > activate.last_position),
-        chunks=waiting,
+        tails=tuple(_without(tail, shown) for tail in snapshot.tails),
         rows=snapshot.rows + tuple(Row(chunk.id, chunk.tokens) for chunk in shown),
         observation_tokens=snapshot.observation_tokens + sum(chunk.tokens for chunk in shown),
     )
 
 
+def _without(tail: Tail, shown: Sequence[Chunk]) -> Tail:
+    ids = {chunk.id for chunk in shown}
+    waiting = tuple(chunk for chunk in tail.chunks if chunk.id not in ids)
+    if len(waiting) == len(tail.chunks):
+        return tail
+    covered = tail.chunks[len(tail.chunks) - len(waiting) - 1].last_position
+    raw = tuple(message for message in tail.pending if message.position > covered)
+    return replace(tail, pending=raw, chunks=waiting)
+
+
 def _observation(snapshot: Snapshot, thresholds: Thresholds) -> Iterator[Decision]:
     pending = snapshot.pending_tokens
     if pending >= thresholds.ceiling:
-        to_observe = keeping(snapshot.unbuffered, floor=thresholds.floor)
-        to_observe = coverable(to_observe, limit=thresholds.observe)
-        if to_observe:
-            yield Observe(*_range(to_observe))
+        yield from _at_once(snapshot, thresholds, pending)
     interval = thresholds.buffer_interval(pending)
-    if interval is None or snapshot.observing:
+    if interval is None:
         return
-    to_buffer = coverable(snapshot.unbuffered, limit=thresholds.observe)
-    if to_buffer and sum(message.tokens for message in to_buffer) >= interval:
-        yield Buffer(*_range(to_buffer))
+    due = tuple(_ahead(snapshot.tails, thresholds, interval))
+    yield from due
+    if snapshot.resting and not due:
+        at_rest = [tail for tail in snapshot.tails if _rests(tail)]
+        yield from (replace(d, trigger="idle") for d in _ahead(at_rest, thresholds, 1))
 
 
-def _range(messages: Sequence[Pending]) -> tuple[int, int, int]:
+def _at_once(snapshot: Snapshot, thresholds: Thresholds, pending: int) -> Iterator[Observe]:
+    """Yield ranges, longest tail first, until what is left is under the threshold."""
+    floor = thresholds.floor // max(1, len(snapshot.tails))
+    for tail in longest_first(snapshot.tails):
+        ranged = coverable(keeping(tail.unbuffered, floor=floor), limit=thresholds.observe)
+        if not ranged:
+            continue
+        yield Observe(*range_of(ranged), tail.thread)
+        pending -= sum(message.tokens for message in ranged)
+        if pending < thresholds.observe:
+            return
+
+
+def _rests(tail: Tail) -> bool:
+    """Tell whether the last turn of a thread is over: it ends with an answer that calls nothing."""
+    last = tail.pending[-1] if tail.pending else None
+    return last is not None and last.kind is MessageKind.RESPONSE and not last.calls
+
+
+def _ahead(tails: Sequence[Tail], thresholds: Thresholds, interval: int) -> Iterator[Buffer]:
+    """Yield ranges, longest tail first, until they hold as much as the interval."""
+    idle = [tail for tail in tails if not tail.observing]
+    # Where a cut may be made is only looked for when there can be enough before it.
+    if sum(m.tokens for tail in idle for m in tail.unbuffered) < interval:
+        return
+    ranges = [
+        (coverable(tail.unbuffered, limit=thresholds.observe), tail) for tail in longest_first(idle)
+    ]
+    due = [Buffer(*range_of(ranged), tail.thread) for ranged, tail in ranges if ranged]
+    if sum(buffer.tokens for buffer in due) < interval:
+        return
+    taken = 0
+    for buffer in due:
+        yield buffer
+        taken += buffer.tokens
+        if taken >= interval:
+            return
+
+
+def longest_first(tails: Sequence[Tail]) -> Sequence[Tail]:
+    """Return threads by how much of them no observation has been written about."""
+    if len(tails) < 2:
+        return tails
+    return sorted(tails, key=lambda tail: -sum(message.tokens for message in tail.unbuffered))
+
+
+def range_of(messages: Sequence[Pending]) -> tuple[int, int, int]:
+    """Return the first and last position of messages, and their tokens."""
     tokens = sum(message.tokens for message in messages)
     return messages[0].position, messages[-1].position, tokens
 
 
 def _reflection(snapshot: Snapshot, thresholds: Thresholds) -> Iterator[Decision]:
     tokens = snapshot.observation_tokens
-    if snapshot.reflection_waits:
+    if snapshot.reflection is not None:
         if tokens >= thresholds.reflect:
             yield ActivateReflection()
+        elif snapshot.early_reflection and _pays_early(snapshot, snapshot.reflection, thresholds):
+            yield ActivateReflection(snapshot.early_reflection)
         return
     if snapshot.reflecting or not snapshot.rows or snapshot.stalled_at == tokens:
         return
@@ -215,6 +330,13 @@ def _reflection(snapshot: Snapshot, thresholds: Thresholds) -> Iterator[Decision
         yield Reflect(*_slice(snapshot.rows, limit=None))
     elif thresholds.buffer_reflection is not None and tokens >= thresholds.buffer_reflection:
         yield BufferReflection(*_slice(snapshot.rows, limit=thresholds.buffer_reflection))
+
+
+def _pays_early(snapshot: Snapshot, waiting: Waiting, thresholds: Thresholds) -> bool:
+    """Tell whether enough detail remains when a reflection is shown before its threshold."""
+    untouched = snapshot.observation_tokens - waiting.source_tokens
+    kept = thresholds.reflect - (thresholds.buffer_reflection or thresholds.reflect)
+    return untouched >= waiting.tokens and untouched + waiting.tokens >= EARLY_SIZE * kept
 
 
 def _slice(rows: tuple[Row, ...], limit: int | None) -> tuple[tuple[Hashable, ...], int, int]:

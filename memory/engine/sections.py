@@ -11,15 +11,13 @@ import re
 from bisect import bisect_left
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 from memory.engine.escape import TAGS
+from memory.engine.values import HINTS
 
 OBSERVATIONS = "observations"
-HINTS = ("current-task", "suggested-response", "thread-title")
 
-_SECTION = re.compile(
-    rf"[ \t]*<(?P<close>/?)(?P<name>{'|'.join((OBSERVATIONS, *HINTS))})[ \t]*>", re.IGNORECASE
-)
 _STRAY_TAG = re.compile(rf"</?(?:{'|'.join(TAGS)})(?![\w-])[^>]{{0,200}}>[ \t]*", re.IGNORECASE)
 
 
@@ -33,50 +31,68 @@ class Block:
 
 @dataclass(frozen=True, slots=True)
 class Sections:
-    """Hold a reply by section; ``rest`` is what belongs to none."""
+    """Hold a reply by section; ``rest`` is what belongs to none.
+
+    ``hints`` also holds, by name, the further texts that were looked for.
+    """
 
     hints: dict[str, str]
     blocks: list[Block]
     rest: list[str]
 
 
-def sections(lines: Sequence[str]) -> Sections:
+def sections(lines: Sequence[str], *, extract: tuple[str, ...] = ()) -> Sections:
     """Return the sections of a reply given line by line.
 
-    Hints are taken out first, wherever they stand, so that a list in a hint never becomes
-    an observation. The last hint of a name counts.
+    Hints, and the further texts named in ``extract``, are taken out first, wherever they stand,
+    so that a list in one never becomes an observation. The last of a name counts.
     """
-    hints, others = _take_hints(lines)
+    hints, others = _take_hints(lines, _section_tag(extract))
     blocks, rest = _take_blocks(others)
     return Sections(hints, blocks, rest)
 
 
-def _take_hints(lines: Sequence[str]) -> tuple[dict[str, str], list[str]]:
+def is_stray(line: str) -> bool:
+    """Return whether a line is one of our tags and nothing else."""
+    return _STRAY_TAG.fullmatch(line) is not None
+
+
+@lru_cache(maxsize=64)
+def _section_tag(extract: tuple[str, ...] = ()) -> re.Pattern[str]:
+    names = "|".join(map(re.escape, (OBSERVATIONS, *HINTS, *extract)))
+    return re.compile(rf"[ \t]*<(?P<close>/?)(?P<name>{names})[ \t]*>", re.IGNORECASE)
+
+
+def _take_hints(lines: Sequence[str], tag: re.Pattern[str]) -> tuple[dict[str, str], list[str]]:
     """Return the hints by name, the last of each counting, and the lines outside them."""
     hints: dict[str, str] = {}
     rest: list[str] = []
     at = 0
     while at < len(lines):
-        opening = _SECTION.match(lines[at])
+        opening = tag.match(lines[at])
         if opening is None or opening["close"] or opening["name"].lower() == OBSERVATIONS:
             rest.append(lines[at])
             at += 1
             continue
         name = opening["name"].lower()
-        text, at = _hint(lines, at, opening.end(), f"</{name}>")
+        text, at = _hint(lines, at, opening.end(), (name, tag))
         if text:
             hints[name] = text
     return hints, rest
 
 
-def _hint(lines: Sequence[str], start: int, column: int, closing: str) -> tuple[str, int]:
+def _hint(
+    lines: Sequence[str], start: int, column: int, of: tuple[str, re.Pattern[str]]
+) -> tuple[str, int]:
     """Return a hint's text and the index after it; one that never closes has no text."""
+    name, tag = of
+    closing = f"</{name}>"
     told: list[str] = []
     for at in range(start, len(lines)):
         line = lines[at][column if at == start else 0 :]
         if line.lower().endswith(closing):
             return "\n".join([*told, line[: -len(closing)]]).strip(), at + 1
-        if at > start and _SECTION.match(line):
+        if at > start and tag.match(line):
             return "", at
         told.append(line)
     return "", len(lines)
@@ -99,7 +115,7 @@ def _take_blocks(lines: Sequence[str]) -> tuple[list[Block], list[str]]:
 
 
 def _block(lines: Sequence[str], start: int, ends: Sequence[int]) -> tuple[Block, int]:
-    opening = _SECTION.match(lines[start])
+    opening = _section_tag().match(lines[start])
     first = lines[start][opening.end() :] if opening else ""
     closing = f"</{OBSERVATIONS}>"
     if first.lower().endswith(closing):
@@ -113,5 +129,5 @@ def _block(lines: Sequence[str], start: int, ends: Sequence[int]) -> tuple[Block
 
 
 def _is_section(line: str, *, close: str) -> bool:
-    match = _SECTION.match(line)
+    match = _section_tag().match(line)
     return bool(match and match["name"].lower() == OBSERVATIONS and match["close"] == close)

@@ -13,6 +13,9 @@ SMALLEST_OUTLINE = 200
 
 MARKER_TOKENS = 16
 LONGEST_TOKEN = 16
+LONGEST_COUNTED = 100_000
+SAMPLES = 10
+SAMPLE_CHARS = 4_000
 _STATEMENT_ENDS = re.compile(r"(?<=[.!?;,]) ")
 
 
@@ -28,12 +31,37 @@ class Tokenizer(Protocol):
         ...
 
 
+def fits(text: str, limit: int, tokenizer: Tokenizer) -> bool:
+    """Return whether the text has at most ``limit`` tokens.
+
+    A text far too long is not read to the end: that takes seconds for a megabyte.
+    """
+    if _surely_fits(text, limit):
+        return True
+    return not _surely_exceeds(text, limit) and tokenizer.count(text) <= limit
+
+
+def size_of(text: str, tokenizer: Tokenizer) -> int:
+    """Return how many tokens the text has; of a very long one an estimate from samples."""
+    if len(text) <= LONGEST_COUNTED:
+        return tokenizer.count(text)
+    step = len(text) // SAMPLES
+    pieces = [text[at * step : at * step + SAMPLE_CHARS] for at in range(SAMPLES)]
+    return sum(map(tokenizer.count, pieces)) * len(text) // (SAMPLES * SAMPLE_CHARS)
+
+
 def truncate(text: str, limit: int, tokenizer: Tokenizer) -> str:
     """Return the first ``limit`` tokens of the text, and how many it has in all."""
-    if _surely_fits(text, limit):
+    if fits(text, limit, tokenizer):
         return text
-    size = tokenizer.count(text)
-    return text if size <= limit else _cut(text, limit, size, tokenizer)
+    return _cut(text, limit, size_of(text, tokenizer), tokenizer)
+
+
+def shorten(text: str, limit: int, tokenizer: Tokenizer) -> str:
+    """Return the text in ``limit`` tokens: its two ends, and an outline of what is between."""
+    if fits(text, limit, tokenizer):
+        return text
+    return condense(text, limit, max(size_of(text, tokenizer), limit + 1), tokenizer)
 
 
 def condense(text: str, limit: int, size: int, tokenizer: Tokenizer) -> str:
@@ -50,7 +78,7 @@ def condense(text: str, limit: int, size: int, tokenizer: Tokenizer) -> str:
     outline = _beginning(
         _outline(text[len(head) : len(text) - len(tail)]), limit * 7 // 100, tokenizer
     )
-    left_out = size - tokenizer.count(head) - tokenizer.count(tail)
+    left_out = max(size - tokenizer.count(head) - tokenizer.count(tail), 1)
     return f"{head}…\n[{left_out} tokens left out, among them:\n{outline}\n]\n…{tail}"
 
 
@@ -58,7 +86,7 @@ def condense_all(texts: Sequence[str], limit: int, tokenizer: Tokenizer) -> list
     """Return texts that together have about ``limit`` tokens, the long ones condensed alike."""
     if _surely_fits("\n".join(texts), limit):
         return list(texts)
-    sizes = [tokenizer.count(text) for text in texts]
+    sizes = [_counted(text, limit, tokenizer) for text in texts]
     return [
         condense(text, share, size, tokenizer)
         for text, share, size in zip(texts, shares(sizes, limit), sizes, strict=True)
@@ -76,6 +104,16 @@ def shares(sizes: Sequence[int], limit: int) -> list[int]:
         left -= size
         level = size
     return [min(size, level) for size in sizes]
+
+
+def _counted(text: str, limit: int, tokenizer: Tokenizer) -> int:
+    size = size_of(text, tokenizer)
+    # An estimate must not let through what is too long whatever it holds.
+    return max(size, limit + 1) if _surely_exceeds(text, limit) else size
+
+
+def _surely_exceeds(text: str, limit: int) -> bool:
+    return len(text) > max(limit * LONGEST_TOKEN, LONGEST_COUNTED)
 
 
 def _surely_fits(text: str, limit: int) -> bool:

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
+
+HINTS = ("current-task", "suggested-response", "thread-title")
+"""Name the hints as they are tagged, in the order they are written."""
 
 
 class PartKind(StrEnum):
@@ -18,6 +21,7 @@ class PartKind(StrEnum):
     RESULT = "result"
     FAILURE = "failure"
     ATTACHMENT = "attachment"
+    GAP = "gap"
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,8 +29,9 @@ class Part:
     """Hold one piece of a message.
 
     ``text`` is the prompt, the answer, the JSON of a call's arguments, a tool's result
-    or error, or an attachment's label. ``tool`` and ``call_id`` belong to CALL, RESULT
-    and FAILURE; ``media_type`` to ATTACHMENT.
+    or error, an attachment's label, or how long nothing was said. ``tool`` and ``call_id``
+    belong to CALL, RESULT and FAILURE; ``media_type`` and ``media``, the key of what is attached,
+    to ATTACHMENT, and ``tool`` too where a tool returned it.
     """
 
     kind: PartKind
@@ -34,6 +39,7 @@ class Part:
     tool: str = ""
     call_id: str = ""
     media_type: str = ""
+    media: str = ""
 
 
 class MessageKind(StrEnum):
@@ -114,12 +120,16 @@ class WrittenLine:
 
 @dataclass(frozen=True, slots=True)
 class ObserverOutput:
-    """Hold what an Observer wrote about a range of messages. A hint not given is empty."""
+    """Hold what an Observer wrote about a range of messages. A hint not given is empty.
+
+    ``extracted`` holds by name the texts that were asked for besides, as far as they were given.
+    """
 
     lines: tuple[WrittenLine, ...]
     current_task: str = ""
     suggested_response: str = ""
     thread_title: str = ""
+    extracted: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,16 +149,52 @@ class Hints:
 
 
 @dataclass(frozen=True, slots=True)
+class Section:
+    """Hold what one thread brings to a call of the Observer that serves several.
+
+    ``label`` names the thread towards the model; ``hints`` and ``extracted`` are those last
+    written for it.
+    """
+
+    label: str
+    messages: Sequence[Message]
+    hints: Hints = Hints()
+    extracted: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class SectionNumbers:
+    """Hold the label a thread is printed under, and what the numbers printed in it mean."""
+
+    label: str
+    numbers: Mapping[int, int]
+
+
+@dataclass(frozen=True, slots=True)
+class Attachment:
+    """Hold where a picture or file goes: after which part of the prompt, counted from 0."""
+
+    after: int
+    media: str
+
+
+@dataclass(frozen=True, slots=True)
 class ObserverRequest:
     """Hold one call of the Observer, complete: what is sent, and what its numbers mean.
 
     ``prompt`` is a sequence of user text parts; ``numbers`` maps each short message number
-    printed in it to the message's position.
+    printed in it to the message's position, in its own thread if there are several; then
+    ``sections`` has them thread by thread. ``wanted`` and ``extract`` are the names of the hints
+    and of the further texts asked for.
     """
 
     instructions: str
     prompt: tuple[str, ...]
     numbers: Mapping[int, int] = field(default_factory=dict)
+    sections: tuple[SectionNumbers, ...] = ()
+    attachments: tuple[Attachment, ...] = ()
+    wanted: tuple[str, ...] = HINTS
+    extract: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Sequence
+from collections.abc import Collection, Hashable, Sequence
 from datetime import tzinfo
 from itertools import accumulate
+from typing import Literal
 
 from memory.engine.listing import Listing
 from memory.engine.shorten import Tokenizer
@@ -18,14 +19,18 @@ BULLET_TOKENS = 12
 
 
 def previous_observations(
-    lines: Sequence[Line], *, budget: int, tz: tzinfo, tokenizer: Tokenizer
+    lines: Sequence[Line], *, budget: int | Literal[False], tz: tzinfo, tokenizer: Tokenizer
 ) -> str:
     """Return the lines that fit ``budget`` tokens, saying how many are left out and where.
+
+    False is no limit: all of them.
 
     The newest lines are kept, and before them as many older important ones at most. Of all
     such choices the one with most important lines is taken, then the one with most of the
     newest. Nothing fits: only the number left out. No budget: nothing at all.
     """
+    if budget is False:
+        return _written(lines, frozenset(range(len(lines))), tz)
     if not lines or budget <= 0:
         return ""
     room = budget
@@ -37,6 +42,26 @@ def previous_observations(
             return text
         # Costs are estimated from the stored counts; the text itself decides.
         room = min(room, _cost(lines)) * budget // tokens - 1
+
+
+def replaced(
+    lines: Sequence[Line], sources: Collection[Hashable], by: Sequence[Line]
+) -> list[Line]:
+    """Return the lines as they will be once a reflection that waits is shown.
+
+    ``sources`` are the ids of the observations it was made from, ``by`` its lines. They stand
+    where the last of the lines they replace stood; pinned lines stay.
+    """
+    gone = [at for at, line in enumerate(lines) if line.observation in sources and not line.pinned]
+    if not gone:
+        return list(lines)
+    found: list[Line] = []
+    for at, line in enumerate(lines):
+        if line.pinned or line.observation not in sources:
+            found.append(line)
+        elif at == gone[-1]:
+            found += by
+    return found
 
 
 def _cost(lines: Sequence[Line]) -> int:

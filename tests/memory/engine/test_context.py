@@ -173,3 +173,88 @@ def test_tags_in_hints_are_escaped() -> None:
 
     assert "<current-task>&lt;/current-task>&lt;/reminder>\ufffd</current-task>" in told
     assert "x\ny" in told
+
+
+def test_further_texts_are_told_below_the_hints() -> None:
+    told = reminder(
+        Hints("Train Rex"),
+        remembering=False,
+        extracted={"mood": "good </mood></reminder>", "plan": " "},
+    )
+
+    assert told.startswith(
+        "<reminder>\n<current-task>Train Rex</current-task>\n"
+        "<mood>good &lt;/mood>&lt;/reminder></mood>\n"
+    )
+    assert "<plan>" not in told
+
+
+def test_hints_nobody_wants_are_not_told() -> None:
+    hints = Hints("Train Rex", "Ask about Rex")
+
+    assert "Ask" not in reminder(hints, remembering=True, want_suggestion=False)
+    assert "Train" not in reminder(hints, remembering=True, want_task=False)
+    assert reminder(hints, remembering=False, want_task=False, want_suggestion=False) == ""
+
+
+# Ranges and recalling
+
+
+def resting(text: str, first: int | None, last: int | None, *, of: int = 1) -> Line:
+    return Line(1, of, LineKind.HIGH, text, 1, NOON, first, last)
+
+
+def ranged(*lines: Line, **options: object) -> list[str]:
+    block = memory_block(lines, today=TODAY, tz=UTC, ranges=True, **options)  # type: ignore[arg-type]
+    return block.split("<observations>\n", 1)[1].removesuffix(END).split("\n")[1:]
+
+
+def test_each_line_names_its_messages_unless_the_line_above_does() -> None:
+    told = ranged(
+        resting("a", 12, 37),
+        resting("-> b", 12, 37),
+        resting("c", 40, 40),
+        resting("d", None, None),
+        resting("e\nmore", 40, 40),
+    )
+
+    assert told == [
+        "* 🔴 (12:00) a [messages 12-37]",
+        "  * 🔴 -> b",
+        "* 🔴 (12:00) c [message 40]",
+        "* 🔴 (12:00) d",
+        "* 🔴 (12:00) e [message 40]",
+        "    more",
+    ]
+
+
+def test_messages_of_another_thread_are_named_with_it() -> None:
+    told = ranged(resting("a", 1, 2), resting("b", 1, 2, of=7), threads={7: "0197-ab]\n<memory>"})
+
+    assert told == [
+        "* 🔴 (12:00) a [messages 1-2]",
+        "* 🔴 (12:00) b [messages 1-2 of 0197-abmemory]",
+    ]
+
+
+def test_recalling_is_explained_between_the_preamble_and_the_observations() -> None:
+    block = memory_block(
+        [line("a")], today=TODAY, tz=UTC, recall_guidance=" Recall when it pays.\n"
+    )
+
+    assert f"{PREAMBLE}\nRecall when it pays.\n<observations>\n" in block
+
+
+def test_recalling_is_explained_even_when_nothing_is_remembered() -> None:
+    block = memory_block([], today=TODAY, tz=UTC, recall_guidance="Recall when it pays.")
+
+    assert block == "<memory>\nRecall when it pays.\n</memory>"
+
+
+def test_with_ranges_too_more_lines_leave_everything_before_them() -> None:
+    lines = [resting(str(n), n // 2, n) for n in range(6)]
+    before, after = (
+        memory_block(some, today=TODAY, tz=UTC, ranges=True) for some in (lines[:4], lines)
+    )
+
+    assert after.startswith(before.removesuffix(END))

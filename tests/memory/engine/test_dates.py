@@ -1,12 +1,21 @@
 from __future__ import annotations
 
-from datetime import date, timedelta
+from datetime import UTC, date, datetime, timedelta
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memory.engine.dates import annotate, gap, parse_day, relative_day, spelled
+from memory.engine.dates import (
+    LAPSED,
+    annotate,
+    gap,
+    gap_marker,
+    gap_text,
+    parse_day,
+    relative_day,
+    spelled,
+)
 
 TODAY = date(2024, 3, 15)
 
@@ -141,6 +150,21 @@ def test_only_real_days_written_out_are_read(text: str, day: date | None) -> Non
         ("estimated January 2024", "2 months ago"),
         ("estimated 2024", "this year"),
         ("estimated 2021", "2 years ago"),
+        ("meaning 2024-03-12", "3 days ago"),
+        ("meaning 12 March 2024", "3 days ago"),
+        ("meaning March 12th, 2024", "3 days ago"),
+        ("meaning Tuesday, March 12, 2024", "3 days ago"),
+        ("meaning Tue 12 Mar 2024", "3 days ago"),
+        ("estimated around March 12, 2024", "3 days ago"),
+        ("estimated by April 2024", "in 1 month"),
+        ("meaning August 1, 2023 – February 28", "7 months ago"),
+        ("meaning March 1, 2024 to March 20", "2 weeks ago"),
+        ("estimated December 2023 to January 2024", "2 months ago"),
+        ("estimated summer 2024", "in 4 months"),
+        ("estimated fall of 2023", "5 months ago"),
+        ("estimated winter 2023", "2 months ago"),
+        ("estimated Q2 2024", "in 2 months"),
+        ("estimated 2021-2022", "2 years ago"),
     ],
 )
 def test_a_marked_date_is_told_as_seen_from_today(written: str, told: str) -> None:
@@ -154,6 +178,12 @@ def test_a_marked_date_is_told_as_seen_from_today(written: str, told: str) -> No
         "Rex came (meaning February 30, 2024)",
         "Rex came (meaning March 9-3, 2024)",
         "Rex came (estimated Smarch 2024)",
+        "Rex came (meaning 2024-13-12)",
+        "Rex came (meaning 2024-02-30)",
+        "Rex came (meaning 31 June 2023)",
+        "Rex came (estimated 2024-2021)",
+        "Rex came (estimated May 2024 to January 2024)",
+        "Rex came (estimated Q5 2024)",
         "Rex came (estimated by the vet)",
         "Rex came (meaning March 12, 2024",
         "Rex came meaning March 12, 2024)",
@@ -233,3 +263,69 @@ def test_annotating_only_adds(text: str) -> None:
     annotated = iter(annotate(text, TODAY))
 
     assert all(character in annotated for character in text)
+
+
+@pytest.mark.parametrize(
+    ("text", "lapsed"),
+    [
+        ("will visit (meaning August 1, 2023 – February 28)", True),
+        ("will visit (meaning August 1, 2023 – March 28, 2024)", False),
+        ("will visit (estimated winter 2023)", True),
+        ("will visit (estimated Q1 2024)", False),
+        ("will visit (estimated 2023-2024)", False),
+        ("will visit (estimated 2022-2023)", True),
+        ("will visit (estimated early March 2024)", True),
+        ("will visit (estimated mid March 2024)", False),
+    ],
+)
+def test_a_plan_for_a_span_lapses_with_its_last_day(text: str, lapsed: bool) -> None:
+    assert (LAPSED in annotate(text, TODAY)) is lapsed
+
+
+MINUTE, HOUR, DAY = 60, 3600, 86400
+
+
+@pytest.mark.parametrize(
+    ("seconds", "words"),
+    [
+        (-5, ""),
+        (0, ""),
+        (9 * MINUTE + 59, ""),
+        (10 * MINUTE, "10 minutes later"),
+        (12 * MINUTE + 29, "12 minutes later"),
+        (12 * MINUTE + 31, "13 minutes later"),
+        (59 * MINUTE + 45, "1 hour later"),
+        (HOUR, "1 hour later"),
+        (HOUR + 59, "1 hour later"),
+        (HOUR + 119, "1 hour 1 minute later"),
+        (2 * HOUR + 5 * MINUTE, "2 hours 5 minutes later"),
+        (DAY - 1, "23 hours 59 minutes later"),
+        (DAY, "1 day later"),
+        (DAY + 5 * HOUR, "1 day 5 hours later"),
+        (7 * DAY - 1, "6 days 23 hours later"),
+        (7 * DAY, "1 week later"),
+        (16 * DAY, "2 weeks 2 days later"),
+        (30 * DAY - 1, "4 weeks 1 day later"),
+        (30 * DAY, "1 month later"),
+        (75 * DAY, "2 months 2 weeks later"),
+        (365 * DAY - 1, "12 months later"),
+        (365 * DAY, "1 year later"),
+        (450 * DAY, "1 year 2 months later"),
+        (729 * DAY, "1 year 11 months later"),
+        (730 * DAY, "2 years later"),
+    ],
+)
+def test_a_gap_is_told_from_ten_minutes_on_in_two_units(seconds: float, words: str) -> None:
+    assert gap_text(seconds) == words
+
+
+def test_a_gaps_marker_ends_with_the_time_it_ended_at() -> None:
+    at = datetime(2026, 3, 2, 14, 5, tzinfo=UTC)
+
+    assert gap_marker(7500, at) == "2 hours 5 minutes later — March 2, 2026, 14:05"
+    assert gap_marker(599.9, at) == ""
+
+
+@given(st.floats(0, 1e11))
+def test_every_gap_has_its_words(seconds: float) -> None:
+    assert bool(gap_text(seconds)) == (seconds >= 600)

@@ -1,4 +1,6 @@
 import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
 
 from memory.engine.thresholds import ThresholdError, resolve
 
@@ -71,3 +73,91 @@ def test_the_interval_is_halved_close_to_the_threshold_only():
     assert thresholds.buffer_interval(23_399) == 6_000
     assert thresholds.buffer_interval(23_400) == 3_000
     assert thresholds.buffer_interval(30_000) == 6_000
+
+
+@pytest.mark.parametrize(
+    ("observations", "observe"),
+    [(0, 70_000), (10_000, 60_000), (40_000, 30_000), (50_000, 30_000)],
+)
+def test_messages_may_take_what_observations_leave_of_a_shared_budget(observations, observe):
+    shared = resolve(share_token_budget=True).given(observations)
+
+    assert shared.observe == observe
+    assert shared.floor == observe // 5
+    assert shared.ceiling == observe * 6 // 5
+    assert shared.buffer == 6_000
+    assert (shared.reflect, shared.reflect_ceiling) == (40_000, 48_000)
+
+
+def test_what_was_given_in_tokens_is_kept_or_keeps_its_distance_in_a_shared_budget():
+    shared = resolve(share_token_budget=True, buffer_activation=2_000, block_after=33_000)
+
+    assert shared.given(0).floor == 2_000
+    assert shared.given(0).ceiling == 73_000
+
+
+def test_a_shared_budget_works_with_buffering_off():
+    shared = resolve(share_token_budget=True, buffer_tokens=None).given(0)
+
+    assert (shared.buffer, shared.observe, shared.ceiling) == (None, 70_000, 70_000)
+
+
+def test_thresholds_of_separate_budgets_are_the_same_beside_any_observations():
+    thresholds = resolve()
+
+    assert thresholds.given(12_345) is thresholds
+
+
+SHARE = st.floats(0.000001, 1, exclude_min=False)
+
+
+@given(
+    message_tokens=st.integers(2, 2_000_000),
+    observation_tokens=st.integers(1, 2_000_000),
+    buffer_tokens=st.none() | st.floats(0.000001, 0.5) | st.integers(1, 2_000_000),
+    buffer_activation=SHARE | st.integers(1_000, 2_000_000),
+    block_after=st.floats(1, 99.9) | st.integers(100, 4_000_000),
+    reflection_buffer_activation=SHARE,
+    reflection_block_after=st.floats(1, 99.9) | st.integers(100, 4_000_000),
+    share_token_budget=st.booleans(),
+    now=st.integers(0, 4_000_000),
+)
+def test_whatever_options_are_taken_the_thresholds_stand_in_order(now, **options):
+    try:
+        resolved = resolve(**options)
+    except ThresholdError:
+        return
+    for found in (resolved, resolved.given(now), resolved.given(now).given(0)):
+        assert 0 <= found.floor < found.observe <= found.ceiling
+        assert found.buffer is None or 1 <= found.buffer < found.observe
+        assert found.reflect <= found.reflect_ceiling
+        assert found.buffer_reflection is None or found.buffer_reflection <= found.reflect
+        assert found.observe >= options["message_tokens"]
+    assert resolved.given(0).given(now) == resolved.given(0)
+
+
+@given(
+    fields=st.fixed_dictionaries(
+        {},
+        optional={
+            field: st.integers(-(10**9), 10**9) | st.floats()
+            for field in (
+                "message_tokens",
+                "buffer_tokens",
+                "buffer_activation",
+                "block_after",
+                "observation_tokens",
+                "reflection_buffer_activation",
+                "reflection_block_after",
+            )
+        },
+    )
+)
+@example(fields={"message_tokens": 1.4980776123852633e308})
+def test_any_numbers_are_resolved_or_refused_by_name(fields):
+    found, refused = None, None
+    try:
+        found = resolve(**fields)
+    except ThresholdError as error:
+        refused = error
+    assert found is not None or refused.field in str(refused)

@@ -7,9 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from memory.engine.prompts.observer import observer_request
+from memory.engine.prompts.observer import observer_request, observer_request_of
 from memory.engine.shorten import Tokenizer
 from memory.engine.values import (
+    Attachment,
     Hints,
     Line,
     LineKind,
@@ -18,6 +19,8 @@ from memory.engine.values import (
     ObserverRequest,
     Part,
     PartKind,
+    Section,
+    SectionNumbers,
 )
 
 GOLDEN = Path(__file__).with_name("golden")
@@ -208,3 +211,194 @@ def test_no_message_closes_a_block_or_opens_one(ask: Ask, message: Message) -> N
         next(row for row in conversation.split("\n") if row.startswith("[#1] User (12:00): ")),
         "</conversation>",
     ]
+
+
+# Several threads
+
+
+def ask_of(tokenizer: Tokenizer, *sections: Section, **options: object) -> ObserverRequest:
+    return observer_request_of(
+        sections,
+        tz=UTC,
+        tokenizer=tokenizer,
+        **{"previous": (), **options},  # type: ignore[arg-type]
+    )
+
+
+THREADS = (
+    Section("work/1", CONVERSATION, Hints("Find a dog school", "", "Dogs"), {"mood": "</mood>"}),
+    Section("empty", ()),
+    Section('home"><x', (said("Hello </thread>", 2), said("Bye", 5, minutes=1))),
+)
+
+
+def test_the_request_about_several_threads_is_the_golden_one(tokenizer: Tokenizer) -> None:
+    request = ask_of(
+        tokenizer,
+        *THREADS,
+        previous=(line("User lives in Rotterdam"),),
+        want_title=True,
+        extract=[("mood", "The user's mood, in one word.")],
+    )
+
+    check_golden("observer-of-threads", whole(request))
+
+
+def test_numbers_run_on_over_threads_and_are_kept_for_each(tokenizer: Tokenizer) -> None:
+    request = ask_of(tokenizer, *THREADS)
+
+    assert request.sections == (
+        SectionNumbers("work_1", {1: 5, 2: 6, 3: 7, 4: 9}),
+        SectionNumbers("empty", {}),
+        SectionNumbers("home_x", {5: 2, 6: 5}),
+    )
+    assert request.numbers == {1: 5, 2: 6, 3: 7, 4: 9, 5: 2, 6: 5}
+
+
+def test_each_thread_stands_in_its_own_tag_and_an_empty_one_in_none(tokenizer: Tokenizer) -> None:
+    conversation = ask_of(tokenizer, *THREADS).prompt[-2]
+
+    assert [row for row in conversation.split("\n") if row.startswith("<")] == [
+        "<conversation>",
+        '<thread id="work_1">',
+        "</thread>",
+        '<thread id="home_x">',
+        "</thread>",
+        "</conversation>",
+    ]
+
+
+def test_labels_that_print_alike_are_told_apart(tokenizer: Tokenizer) -> None:
+    sections = [Section(label, (said("hi"),)) for label in ("a", "A", "", "a")]
+
+    assert [one.label for one in ask_of(tokenizer, *sections).sections] == ["a", "A-2", "3", "a-4"]
+
+
+def test_attachments_are_numbered_over_all_threads(tokenizer: Tokenizer) -> None:
+    request = ask_of(tokenizer, Section("a", (pictured("k1"),)), Section("b", (pictured("k2"),)))
+
+    assert "[Image #1: k1.png]" in request.prompt[0]
+    assert "[Image #2: k2.png]" in request.prompt[0]
+
+
+# Attachments
+
+
+def pictured(key: str, position: int = 1) -> Message:
+    part = Part(PartKind.ATTACHMENT, f"{key}.png", media_type="image/png", media=key)
+    return Message(position, MessageKind.REQUEST, (Part(PartKind.USER, "See"), part), 1, NOON)
+
+
+def test_without_media_the_conversation_is_one_part(ask: Ask) -> None:
+    request = ask(pictured("k1"))
+
+    assert len(request.prompt) == 2
+    assert request.attachments == ()
+
+
+def test_media_is_put_after_the_part_that_ends_with_its_entry(ask: Ask) -> None:
+    request = ask(
+        pictured("k1"), pictured("k2", 2), hints=Hints("a"), attachments=lambda part: True
+    )
+
+    assert request.attachments == (Attachment(1, "k1"), Attachment(2, "k2"))
+    assert request.prompt[1].endswith("\n[#1] User attachment image/png: [Image #1: k1.png]")
+    assert request.prompt[2].startswith("[#2] User: See\n")
+    assert request.prompt[3] == "</conversation>"
+    assert "\n".join(request.prompt) == "\n".join(
+        ask(pictured("k1"), pictured("k2", 2), hints=Hints("a")).prompt
+    )
+
+
+def test_media_in_several_threads_is_put_into_its_thread(tokenizer: Tokenizer) -> None:
+    request = ask_of(
+        tokenizer,
+        Section("a", (pictured("k1"),)),
+        Section("b", (pictured("k2"),)),
+        attachments=lambda part: True,
+    )
+
+    assert request.attachments == (Attachment(0, "k1"), Attachment(1, "k2"))
+    assert request.prompt[0].endswith("[Image #1: k1.png]")
+    assert request.prompt[1].startswith('</thread>\n<thread id="b">\n')
+    assert request.prompt[2] == "</thread>\n</conversation>"
+
+
+# What is wanted
+
+
+def test_hints_that_nobody_wants_are_neither_asked_for_nor_shown(ask: Ask) -> None:
+    request = ask(said("hi"), hints=Hints("a", "b", "c"), want_task=False, want_suggestion=False)
+
+    assert request.wanted == ()
+    assert request.instructions.endswith("- Use no other tags; in particular no <thread> tags.")
+    assert len(request.prompt) == 2
+
+
+def test_only_the_wanted_hint_is_asked_for(ask: Ask) -> None:
+    request = ask(said("hi"), hints=Hints("a", "b"), want_suggestion=False)
+
+    assert request.wanted == ("current-task",)
+    assert request.prompt[0] == "<hints>\n<current-task>a</current-task>\n</hints>"
+    assert "<suggested-response>" not in request.instructions
+
+
+def test_further_texts_are_asked_for_with_their_last_values(ask: Ask) -> None:
+    request = ask(
+        said("hi"),
+        extract=[("mood", "The mood.\x00"), ("open-bugs", "All open bugs.")],
+        extracted={"mood": "good </mood>", "other": "x"},
+    )
+
+    assert "<mood>\nThe mood.\ufffd\n</mood>\n<open-bugs>" in request.instructions
+    assert request.prompt[0] == "<hints>\n<mood>good &lt;/mood></mood>\n</hints>"
+    assert request.extract == ("mood", "open-bugs")
+
+
+@pytest.mark.parametrize(
+    ("names", "rule"),
+    [
+        (["Mood"], "“Mood” cannot name a text to extract: use small letters"),
+        (["a--b"], "cannot name"),
+        (["a" * 61], "cannot name"),
+        (["1a"], "cannot name"),
+        (["thread"], "“thread” is in use already"),
+        (["current-task"], "in use already"),
+        (["a", "b", "a"], "“a” is in use already"),
+    ],
+)
+def test_names_that_are_no_tags_of_their_own_are_refused(
+    ask: Ask, names: list[str], rule: str
+) -> None:
+    with pytest.raises(ValueError, match=rule):
+        ask(said("hi"), extract=[(name, "x") for name in names])
+
+
+def test_the_condensed_request_is_the_golden_one(ask: Ask) -> None:
+    check_golden("observer-condensed", whole(ask(*CONVERSATION, style="condensed")))
+
+
+def test_the_condensed_instructions_are_half_as_long_and_ask_for_the_same_form(
+    ask: Ask, tokenizer: Tokenizer
+) -> None:
+    full, condensed = (ask(said("hi"), style=style).instructions for style in ("full", "condensed"))
+
+    assert tokenizer.count(condensed) < 0.6 * tokenizer.count(full)
+    assert condensed.startswith("You are the Observer.\n")
+    example = full[full.index("<observations>\nDate:") : full.index("</observations>\n\n-")]
+    assert example in condensed
+    assert (
+        condensed[condensed.index("- Use no other tags") :]
+        == (full[full.index("- Use no other tags") :])
+    )
+
+
+def test_another_style_is_refused(ask: Ask) -> None:
+    with pytest.raises(ValueError, match="full or condensed, not brief"):
+        ask(said("hi"), style="brief")
+
+
+def test_without_a_limit_all_previous_observations_are_shown(ask: Ask) -> None:
+    lines = tuple(line(f"fact {n} " + "x" * 400) for n in range(200))
+
+    assert ask(said("hi"), previous=lines, previous_tokens=False).prompt[0].count("fact ") == 200

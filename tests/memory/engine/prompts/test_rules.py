@@ -6,7 +6,17 @@ from pathlib import Path
 
 import pytest
 
-from memory.engine.prompts.instructions import LEVELS, OBSERVER, OPTIONAL_BLOCKS, REFLECTOR, TITLE
+from memory.engine.prompts.instructions import (
+    LEVELS,
+    OBSERVER,
+    ONE_THREAD,
+    OPTIONAL_BLOCKS,
+    REFLECTOR,
+    SEVERAL_THREADS,
+    SUGGESTION,
+    TASK,
+    TITLE,
+)
 from memory.engine.prompts.observer import observer_request
 from memory.engine.prompts.reflector import reflector_request
 from memory.engine.shorten import Tokenizer
@@ -33,8 +43,9 @@ def texts(tokenizer: Tokenizer) -> dict[str, str]:
         messages, previous=[line], hints=Hints("a"), tz=UTC, tokenizer=tokenizer
     )
     reflector = reflector_request([line], target_tokens=1, level=0, tz=UTC, focus="a")
+    blocks = (ONE_THREAD, SEVERAL_THREADS, TASK, SUGGESTION, TITLE, OPTIONAL_BLOCKS)
     return {
-        "O": "\n".join([OBSERVER, TITLE, OPTIONAL_BLOCKS, observer.prompt[-1]]),
+        "O": "\n".join([OBSERVER, *blocks, observer.prompt[-1]]),
         "R": "\n".join([REFLECTOR, reflector.prompt[-1]]),
         "L": "\n".join(LEVELS),
     }
@@ -52,7 +63,7 @@ def test_each_rule_has_a_sentence(row: tuple[str, str, str]) -> None:
     assert "“" in row[2]
 
 
-@pytest.mark.parametrize(("letter", "count"), [("O", 60), ("R", 20), ("L", 4)])
+@pytest.mark.parametrize(("letter", "count"), [("O", 66), ("R", 22), ("L", 4)])
 def test_the_rules_are_numbered_without_gaps(letter: str, count: int) -> None:
     numbers = [int(number[1:]) for number, *_ in ROWS if number[0] == letter]
 
