@@ -8,12 +8,17 @@ from uuid import UUID
 
 from django.db import transaction
 from pydantic_ai.messages import ModelMessage, ModelResponse
+from pydantic_core import PydanticSerializationError
 
 from memory.events import MessagesAppended
-from memory.messages import dump, kind_of, plain_text
+from memory.messages import dump, in_words, kind_of, plain_text
 from memory.models import Message, Thread
+from memory.models.swift import insert
 from memory.publish import publish
 from memory.tokens import count_message
+
+from . import kept
+from .kept import Raw
 
 Fence = Callable[[], None]
 
@@ -28,8 +33,8 @@ def append(
     *,
     at: datetime,
     fence: Fence = no_fence,
-) -> list[Message]:
-    """Store messages in one transaction and return their rows, in order.
+) -> list[Raw]:
+    """Store messages in one transaction and return them as stored, in order.
 
     ``fence`` is called first, inside the transaction, and raises when the caller no longer
     may write. Raises Thread.DoesNotExist.
@@ -40,19 +45,44 @@ def append(
     rows = [_row(thread_id, message, at) for message in messages]
     with transaction.atomic():
         fence()
-        first = Thread.objects.take_positions(thread_id, len(rows))
-        for position, row in enumerate(rows, first):
-            row.position = position
+        return _store(thread_id, rows)
+
+
+def append_within(thread_id: UUID, messages: Sequence[ModelMessage], *, at: datetime) -> list[Raw]:
+    """Store messages in the transaction around, which must end when this raises; see append."""
+    return _store(thread_id, [_row(thread_id, message, at) for message in messages])
+
+
+def _store(thread_id: UUID, rows: list[Message]) -> list[Raw]:
+    if not rows:
+        return []
+    first = Thread.objects.take_positions(thread_id, len(rows))
+    for position, row in enumerate(rows, first):
+        row.position = position
+    _insert(rows)
+    raws = [Raw(row) for row in rows]
+    transaction.on_commit(lambda: kept.appended(thread_id, raws, first))
+    publish(MessagesAppended(thread=thread_id, first=first, last=first + len(rows) - 1))
+    return raws
+
+
+def _insert(rows: Sequence[Message]) -> None:
+    if len(rows) == 1:
+        insert(rows[0])
+    else:
         Message.objects.bulk_create(rows)
-        publish(MessagesAppended(thread=thread_id, first=first, last=first + len(rows) - 1))
-    return rows
 
 
 def _row(thread_id: UUID, message: ModelMessage, at: datetime) -> Message:
+    try:
+        payload = dump(message)
+    except (PydanticSerializationError, RecursionError):
+        message = in_words(message)
+        payload = dump(message)
     return Message(
         thread_id=thread_id,
         kind=kind_of(message).value,
-        payload=dump(message),
+        payload=payload,
         text=plain_text(message),
         tokens=count_message(message),
         model=(message.model_name or "") if isinstance(message, ModelResponse) else "",

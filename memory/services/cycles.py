@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Collection, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from datetime import timedelta
@@ -20,17 +20,23 @@ from uuid import UUID
 from asgiref.sync import sync_to_async
 from django.conf import settings
 from django.db import IntegrityError, transaction
+from django.db.models import OuterRef, Subquery
 from django.db.models.functions import Now
+from pydantic_ai.exceptions import ModelAPIError, UserError
 from pydantic_ai.models import Model
 
 from memory import llm
-from memory.ask import Reply, reply_of
+from memory.ask import Reply, is_transient, reply_of, retry_after
 from memory.events import CycleFailed, CycleStarted
 from memory.messages import safe_text
-from memory.models import Blob, Cycle
+from memory.models import Blob, Cycle, MemoryRecord, Thread
 from memory.models.blob import digest
 from memory.models.cycle import CycleLost
+from memory.models.record import RecordMoved
+from memory.models.state import LaneRow
+from memory.models.swift import FromNow
 from memory.publish import publish
+from memory.tiers import TierExceeded
 
 from .look import View
 
@@ -51,11 +57,16 @@ def resolve_model(name: str) -> Model:
     return llm.shared(name, delay=settings.OFFLINE_DELAY, base_url=settings.MODEL_BASE_URL)
 
 
+class LaneTaken(Exception):
+    """Tell that another claim came first."""
+
+
 @dataclass(frozen=True)
 class Lane:
     """Hold what the last cycle of a lane says about the next one."""
 
     busy: bool
+    lapsed: bool
     resting: bool
     failures: int
     stalled_at: int | None
@@ -71,55 +82,91 @@ class Lane:
         return self.failures >= ATTEMPTS_BEFORE_FALLBACK
 
 
-def lane_state(record_id: UUID, lane: str) -> Lane:
-    """Return the state of a lane from its latest cycle."""
-    latest = (
-        Cycle.objects.filter(record_id=record_id, lane=lane)
-        .annotate(now=Now())
-        .order_by("-started_at", "-id")
-        .first()
-    )
-    if latest is None:
-        return Lane(busy=False, resting=False, failures=0, stalled_at=None)
-    now = latest.now  # type: ignore[attr-defined]
-    running = latest.status == Cycle.Status.RUNNING
-    lapsed = running and latest.lease_expires_at < now
+def lane_of(row: LaneRow) -> Lane:
+    """Return what the latest cycle of a lane means for the next one."""
     # A lapsed cycle is one that failed; whoever claims next will say so.
-    failed = lapsed or latest.status == Cycle.Status.FAILED
-    rests = failed and latest.next_attempt_at is not None and latest.next_attempt_at > now
+    failed = (row.running and row.lapsed) or row.failed
     return Lane(
-        busy=running and not lapsed,
-        resting=rests,
-        failures=latest.attempt if failed else 0,
-        stalled_at=latest.observation_tokens if _stalled(latest) else None,
+        busy=row.running and not row.lapsed,
+        lapsed=row.running and row.lapsed,
+        resting=failed and row.resting,
+        failures=row.attempt if failed else 0,
+        stalled_at=row.observation_tokens if row.failed and row.final else None,
     )
 
 
-def _stalled(cycle: Cycle) -> bool:
-    return cycle.status == Cycle.Status.FAILED and cycle.next_attempt_at is None
+def observer_lanes(record_id: UUID, threads: Sequence[UUID]) -> Mapping[UUID, Lane]:
+    """Return the states of threads' Observers from the latest cycle of each, in one statement."""
+    of_thread = Cycle.objects.filter(
+        record=record_id, thread=OuterRef("pk"), kind__in=(Cycle.Kind.BUFFER, Cycle.Kind.OBSERVE)
+    ).order_by("-started_at", "-id")
+    latest = Thread.objects.filter(pk__in=threads).values(last=Subquery(of_thread.values("pk")[:1]))
+    found = {
+        cycle.thread_id: _lane_of_cycle(cycle)
+        for cycle in Cycle.objects.filter(pk__in=latest).annotate(now=Now())
+    }
+    return {thread: found.get(thread) or lane_of(LaneRow()) for thread in threads}
 
 
-def open_cycle(view: View, lane: str, *, request: str, **fields: Any) -> Cycle | None:
-    """Claim a lane, taking it from a lapsed cycle; return None when another holds it.
+def _lane_of_cycle(latest: Cycle) -> Lane:
+    now, next_attempt = latest.now, latest.next_attempt_at  # type: ignore[attr-defined]
+    return lane_of(
+        LaneRow(
+            running=latest.status == Cycle.Status.RUNNING,
+            lapsed=latest.lease_expires_at < now,
+            failed=latest.status == Cycle.Status.FAILED,
+            final=next_attempt is None,
+            resting=next_attempt is not None and next_attempt > now,
+            attempt=latest.attempt,
+            observation_tokens=latest.observation_tokens,
+        )
+    )
 
-    Must run inside a transaction. The request's text is kept under its hash.
+
+def open_cycle(
+    view: View, lane: str, *, request: str, lapsed: bool = False, **fields: Any
+) -> Cycle:
+    """Claim a lane, taking it from a lapsed cycle. Raises LaneTaken when another holds it.
+
+    Must run inside a transaction. The request's text is stored under its hash when the cycle
+    ends: one that is killed leaves the hash alone.
     """
-    retire_lapsed(Cycle.objects.filter(record=view.record, lane=lane))
+    taken_from = [lane] if lapsed else []
+    return open_cycles(view, {lane: fields}, request=request, lapsed=taken_from)[0]
+
+
+def open_cycles(
+    view: View,
+    lanes: Mapping[str, Mapping[str, Any]],
+    *,
+    request: str,
+    lapsed: Collection[str] = (),
+) -> list[Cycle]:
+    """Claim the lanes of one call, or none; as ``open_cycle`` claims one."""
+    if lapsed:
+        retire_lapsed(Cycle.objects.filter(record=view.record, lane__in=lapsed))
+    cycles = [_cycle(view, lane, request, fields) for lane, fields in lanes.items()]
     try:
         with transaction.atomic():
-            cycle = Cycle.objects.create(
-                record=view.record,
-                lane=lane,
-                thread=view.thread,
-                epoch=view.record.epoch,
-                lease_expires_at=Now() + settings.LEASE,
-                request_hash=digest(request),
-                **fields,
-            )
+            Cycle.objects.bulk_create(cycles)
     except IntegrityError:
-        return None
-    Blob.objects.keep([request])
-    publish(CycleStarted(thread=view.thread.pk, record=view.record.pk, cycle=cycle.pk))
+        raise LaneTaken from None
+    for cycle in cycles:
+        assert cycle.thread_id is not None
+        publish(CycleStarted(thread=cycle.thread_id, record=view.record.pk, cycle=cycle.pk))
+    return cycles
+
+
+def _cycle(view: View, lane: str, request: str, fields: Mapping[str, Any]) -> Cycle:
+    cycle = Cycle(
+        record=view.record,
+        lane=lane,
+        epoch=view.record.epoch,
+        lease_expires_at=Now() + settings.LEASE,
+        request_hash=digest(request),
+        **fields,
+    )
+    cycle.request_text = request
     return cycle
 
 
@@ -136,13 +183,14 @@ def retire_lapsed(cycles: Any) -> int:
 
 
 @asynccontextmanager
-async def kept_alive(cycle: Cycle) -> AsyncIterator[None]:
-    """Renew the cycle's lease until the block ends."""
-    task = asyncio.create_task(_renew(cycle))
+async def kept_alive(*cycles: Cycle) -> AsyncIterator[None]:
+    """Renew the leases of cycles until the block ends."""
+    tasks = [asyncio.create_task(_renew(cycle)) for cycle in cycles]
     try:
         yield
     finally:
-        task.cancel()
+        for task in tasks:
+            task.cancel()
 
 
 async def _renew(cycle: Cycle) -> None:
@@ -158,16 +206,23 @@ async def _renew(cycle: Cycle) -> None:
             logger.warning("The lease of cycle %s was not renewed.", cycle.pk, exc_info=True)
 
 
-def costs(reply: Reply) -> dict[str, Any]:
-    """Return what a reply brought and cost as fields of its cycle, keeping its text."""
+def costs(cycle: Cycle, reply: Reply) -> dict[str, Any]:
+    """Return what a reply brought and cost as fields of its cycle, keeping both texts."""
     text = safe_text(reply.text)
-    Blob.objects.keep([text])
+    Blob.objects.keep([cycle.request_text, text])
+    return {
+        **_spent(reply),
+        "request_hash": digest(cycle.request_text),
+        "reply_hash": digest(text),
+    }
+
+
+def _spent(reply: Reply) -> dict[str, Any]:
     return {
         "model": reply.model,
         "input_tokens": reply.input_tokens,
         "output_tokens": reply.output_tokens,
         "cost": reply.cost,
-        "reply_hash": digest(text),
     }
 
 
@@ -179,12 +234,29 @@ def fail(cycle: Cycle, error: BaseException, *, retry: bool = True) -> None:
             cycle.finish(
                 Cycle.Status.FAILED,
                 error=reason(error),
-                next_attempt_at=Now() + backoff(cycle.attempt) if retry else None,
-                **(costs(reply) if reply is not None else {}),
+                next_attempt_at=FromNow(rest_after(cycle.attempt, error)) if retry else None,
+                **_of_failure(cycle, reply),
             )
         except CycleLost:
-            return  # Another process ended it already and said so.
+            # Another process ended it already and said so. The texts go too: they may have
+            # been erased meanwhile.
+            transaction.set_rollback(True)
+            return
         _publish_failed(cycle)
+
+
+def _of_failure(cycle: Cycle, reply: Reply | None) -> dict[str, Any]:
+    """Return what a failed call cost, keeping its texts unless they may be erased by now."""
+    try:
+        MemoryRecord(pk=cycle.record_id, epoch=cycle.epoch).hold()
+    except RecordMoved:
+        return {} if reply is None else _spent(reply)
+    return _asked(cycle) if reply is None else costs(cycle, reply)
+
+
+def _asked(cycle: Cycle) -> dict[str, Any]:
+    Blob.objects.keep([cycle.request_text])
+    return {}
 
 
 def discard(cycle: Cycle, why: str) -> None:
@@ -200,6 +272,19 @@ def discard(cycle: Cycle, why: str) -> None:
 def backoff(attempt: int) -> timedelta:
     """Return how long a lane rests after so many failures in a row."""
     return timedelta(seconds=min(2 ** min(attempt, 7), LONGEST_BACKOFF))
+
+
+def rest_after(attempt: int, error: BaseException) -> timedelta:
+    """Return how long a lane rests after a failure, at least as long as the provider asks for.
+
+    What no repetition mends, like a key that is refused, rests the longest at once.
+    """
+    refused = isinstance(error, _REFUSALS) and not is_transient(error)
+    rest = timedelta(seconds=LONGEST_BACKOFF) if refused else backoff(attempt)
+    return max(rest, timedelta(seconds=retry_after(error) or 0))
+
+
+_REFUSALS = (ModelAPIError, UserError, llm.ModelUnavailable, TierExceeded)
 
 
 def reason(error: BaseException) -> str:

@@ -2,23 +2,25 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import tzinfo
 from uuid import UUID
 
 from asgiref.sync import sync_to_async
-from django.conf import settings
 from django.db import transaction
 
-from memory import reflector
+from memory import hooks, phases, reflector
+from memory.config import MemoryOptions
 from memory.dispatch import dispatch
 from memory.engine import values
-from memory.engine.lifecycle import BufferReflection, Reflect, Snapshot, decide
+from memory.engine.lifecycle import BufferReflection, Reflect
+from memory.engine.on_demand import MANUAL
 from memory.engine.parsing import BadOutput
-from memory.engine.prompts.reflector import reflector_request
+from memory.engine.prompts.reflector import last_level, reflector_request, start_level
 from memory.events import CycleFinished, MemoryReflected
+from memory.hooks import Occasion
+from memory.llm import Available
 from memory.models import Cycle, Line, MemoryRecord, Observation, ReflectionSource, Revision
 from memory.models.cycle import REFLECTOR_LANE, CycleLost
 from memory.models.record import CursorMoved, RecordMoved
@@ -26,23 +28,23 @@ from memory.publish import publish
 from memory.tokens import count
 
 from .activate import replace_sources, revision
+from .claims import request_text
 from .cycles import (
-    FALLBACK_MODEL,
+    Lane,
+    LaneTaken,
     Resolve,
     costs,
     discard,
     fail,
     kept_alive,
-    lane_state,
+    lane_of,
     logger,
     open_cycle,
     resolve_model,
 )
 from .look import View, line_value, look
-from .observe import request_text
-
-FIRST_LEVEL = 1
-LAST_LEVEL = 4
+from .prepare import due as due_in
+from .think import choose, usage_of
 
 
 class NotSmaller(ValueError):
@@ -51,83 +53,127 @@ class NotSmaller(ValueError):
 
 @dataclass(frozen=True)
 class Claimed:
-    """Hold a claimed reflection: its cycle, the lines it condenses and the rows they are of."""
+    """Hold a claimed reflection: its cycle, the lines it condenses and the rows they are of.
+
+    ``pinned`` are the lines that stay beside the result; ``focus`` is what a person asks it to
+    mind, None when nobody asked.
+    """
 
     cycle: Cycle
     lines: tuple[values.Line, ...]
+    pinned: tuple[values.Line, ...]
     sources: tuple[UUID, ...]
     target: int
-    model: str
+    options: MemoryOptions
     zone: tzinfo
+    actor_model: str
+    focus: str | None = None
+    fallback: bool = False
 
     @property
     def tokens(self) -> int:
         """Return the tokens of the lines to condense."""
         return sum(line.tokens for line in self.lines)
 
+    @property
+    def first_level(self) -> int:
+        """Return the level to begin at when the model is not known yet."""
+        return start_level("", manual=self.focus is not None)
+
     def request(self, level: int) -> values.ReflectorRequest:
         """Return the Reflector's request at a level of compression."""
-        return reflector_request(self.lines, target_tokens=self.target, level=level, tz=self.zone)
+        return reflector_request(
+            self.lines,
+            target_tokens=self.target,
+            level=level,
+            tz=self.zone,
+            focus=self.focus or "",
+            pinned=self.pinned,
+            instruction=self.options.reflection_instruction,
+        )
 
 
 def claim(thread_id: UUID) -> Claimed | None:
     """Claim the reflection that is due, if any and if nobody is at it."""
     with transaction.atomic():
-        view = look(thread_id)
+        view = look(thread_id, lanes=True)
         return None if view is None else claim_of(view)
 
 
 def claim_of(view: View) -> Claimed | None:
-    """Claim what is due in a view taken in the same transaction."""
-    if _due(view.snapshot(), view) is None:
+    """Claim what is due in a view taken with its lanes in the same transaction."""
+    lane = lane_of(view.reflector)
+    if not lane.open:
         return None
-    state = lane_state(view.record.pk, REFLECTOR_LANE)
-    if not state.open:
-        return None
-    waiting = Observation.objects.waiting_reflections(view.record.pk).exists()
-    due = _due(view.snapshot(reflection_waits=waiting, stalled_at=state.stalled_at), view)
-    if due is None:
-        return None
-    return _open(view, due, failures=state.failures, fallback=state.fallback)
+    due = _due(view, stalled_at=lane.stalled_at)
+    return None if due is None else _open(view, due, lane)
 
 
-def _due(snapshot: Snapshot, view: View) -> BufferReflection | Reflect | None:
+def _due(view: View, *, stalled_at: int | None) -> BufferReflection | Reflect | None:
     shown = {line.observation_id for line in view.lines}
-    for decision in decide(snapshot, view.options.thresholds()):
+    for decision in due_in(view, stalled_at=stalled_at):
         # Rows that an activation still has to show are condensed after it.
         if isinstance(decision, BufferReflection | Reflect) and shown.issuperset(decision.rows):
             return decision
     return None
 
 
+def claim_now(view: View, *, focus: str = "") -> Claimed | None:
+    """Claim a reflection of all lines that may be condensed, whatever their size.
+
+    For a person who asks for it, minding ``focus``. Returns None when there is nothing to
+    condense. Raises LaneTaken while another reflection is at work.
+    """
+    rows = view.snapshot().rows
+    if not rows:
+        return None
+    lane = lane_of(view.reflector)
+    if lane.busy:
+        raise LaneTaken
+    tokens = sum(row.tokens for row in rows)
+    due = Reflect(tuple(row.id for row in rows), tokens, view.options.thresholds().reflect)
+    claimed = _open(view, due, replace(lane, failures=0), focus=focus)
+    if claimed is None:
+        raise LaneTaken
+    return claimed
+
+
 def _open(
-    view: View, due: BufferReflection | Reflect, *, failures: int, fallback: bool
+    view: View, due: BufferReflection | Reflect, lane: Lane, *, focus: str | None = None
 ) -> Claimed | None:
     rows = set(due.rows)
     picked = [line for line in view.lines if line.observation_id in rows and not line.pinned]
     draft = Claimed(
         cycle=Cycle(),
         lines=tuple(line_value(line) for line in picked),
+        pinned=tuple(line_value(line) for line in view.lines if line.pinned),
         sources=tuple(dict.fromkeys(line.observation_id for line in picked)),
         target=due.target,
-        model=FALLBACK_MODEL
-        if fallback
-        else view.options.reflector_model or settings.MEMORY_MODELS["reflector"],
+        options=view.options,
         zone=view.zone,
+        actor_model=view.actor_model,
+        focus=focus,
+        fallback=lane.fallback,
     )
-    cycle = open_cycle(
-        view,
-        REFLECTOR_LANE,
-        request=request_text(draft.request(FIRST_LEVEL)),
-        kind=Cycle.Kind.REFLECT if isinstance(due, Reflect) else Cycle.Kind.BUFFER_REFLECTION,
-        trigger="fallback" if fallback else "threshold",
-        last_position=view.thread.last_position,
-        message_tokens=due.tokens,
-        observation_tokens=view.tokens,
-        level=FIRST_LEVEL,
-        attempt=failures + 1,
-    )
-    return None if cycle is None else Claimed(**{**vars(draft), "cycle": cycle})
+    usual = "threshold" if focus is None else MANUAL
+    try:
+        cycle = open_cycle(
+            view,
+            REFLECTOR_LANE,
+            request=request_text(draft.request(draft.first_level)),
+            lapsed=lane.lapsed,
+            thread_id=view.thread.pk,
+            kind=Cycle.Kind.REFLECT if isinstance(due, Reflect) else Cycle.Kind.BUFFER_REFLECTION,
+            trigger="fallback" if lane.fallback else usual,
+            last_position=view.thread.last_position,
+            message_tokens=due.tokens,
+            observation_tokens=view.tokens,
+            level=draft.first_level,
+            attempt=lane.failures + 1,
+        )
+    except LaneTaken:
+        return None
+    return replace(draft, cycle=cycle)
 
 
 async def run(claimed: Claimed, *, resolve: Resolve = resolve_model) -> bool:
@@ -135,8 +181,8 @@ async def run(claimed: Claimed, *, resolve: Resolve = resolve_model) -> bool:
     cycle = claimed.cycle
     try:
         async with kept_alive(cycle):
-            reflected, level = await _best(claimed, resolve)
-        await sync_to_async(commit)(claimed, reflected, level)
+            best = await _think(claimed, resolve)
+        await sync_to_async(commit)(claimed, best.reflected, best.level, note=best.note)
     except (CycleLost, RecordMoved, CursorMoved) as moved:
         await sync_to_async(discard)(cycle, str(moved))
     except NotSmaller as error:
@@ -149,49 +195,83 @@ async def run(claimed: Claimed, *, resolve: Resolve = resolve_model) -> bool:
     return True
 
 
-async def _best(claimed: Claimed, resolve: Resolve) -> tuple[reflector.Reflected, int]:
+@dataclass(frozen=True)
+class _Best:
+    """Hold the smallest output so far, its size, and the level it was asked for at."""
+
+    reflected: reflector.Reflected
+    tokens: int
+    level: int
+    note: str
+
+
+async def _think(claimed: Claimed, resolve: Resolve) -> _Best:
+    cycle, told = claimed.cycle, hooks.configured()
+    lines = await told.transform("before_reflection", claimed.lines)
+    claimed = replace(claimed, lines=tuple(lines))
+    occasion = Occasion(cycle.thread_id, cycle.record.resource_id, cycle.trigger)
+    async with told.reflecting(occasion) as work:
+        chosen = await choose(
+            claimed.options,
+            "reflector",
+            claimed.actor_model,
+            claimed.tokens,
+            resolve,
+            fallback=claimed.fallback,
+        )
+        best = await _best(claimed, chosen)
+        work.usage = usage_of(best.reflected.reply)
+        output = await told.transform("after_reflection", best.reflected.output)
+        return replace(best, reflected=replace(best.reflected, output=output))
+
+
+async def _best(claimed: Claimed, chosen: Available) -> _Best:
     """Ask at rising levels until the target holds; return the smallest output that is smaller.
 
     Raises NotSmaller when none is, BadOutput when no output could be read at all.
     """
-    best: tuple[int, reflector.Reflected, int] | None = None
+    best: _Best | None = None
     unreadable: BadOutput | None = None
-    model = await asyncio.to_thread(resolve, claimed.model)
-    for level in range(FIRST_LEVEL, LAST_LEVEL + 1):
+    first = start_level(chosen.name, manual=claimed.focus is not None)
+    settings = phases.model_settings(claimed.options, "reflector", chosen.model)
+    for level in range(first, last_level(first) + 1):
+        request = claimed.request(level)
         try:
             reflected = await reflector.reflect(
-                claimed.request(level), model=model, tz=claimed.zone
+                request, model=chosen.model, tz=claimed.zone, settings=settings
             )
         except BadOutput as error:
             unreadable = error
             continue
         tokens = sum(count(line.text) for line in reflected.output.lines)
-        if tokens and (best is None or tokens < best[0]):
-            best = tokens, reflected, level
+        if tokens and (best is None or tokens < best.tokens):
+            best = _Best(reflected, tokens, level, " ".join(chosen.skipped))
+            claimed.cycle.request_text = request_text(request)
         if 0 < tokens < claimed.target:
             break
     if best is None and unreadable is not None:
         raise unreadable
-    if best is None or best[0] >= claimed.tokens:
+    if best is None or best.tokens >= claimed.tokens:
         raise NotSmaller(f"No attempt made these {claimed.tokens} tokens smaller.")
-    return best[1], best[2]
+    return best
 
 
-def commit(claimed: Claimed, reflected: reflector.Reflected, level: int) -> Observation:
+def commit(
+    claimed: Claimed, reflected: reflector.Reflected, level: int, *, note: str = ""
+) -> Observation:
     """Write a reflection, shown at once if so claimed, if the record is as it was.
 
     Raises CycleLost, RecordMoved or CursorMoved, with nothing written.
     """
     cycle = claimed.cycle
     with transaction.atomic():
-        record = MemoryRecord.objects.get(pk=cycle.record_id)
-        record.epoch = cycle.epoch
+        record = MemoryRecord(pk=cycle.record_id, epoch=cycle.epoch)
         number = None
         if cycle.kind == Cycle.Kind.REFLECT:
             number = record.advance(generations=1)
         else:
             record.hold()
-        cycle.finish(Cycle.Status.DONE, level=level, **costs(reflected.reply))
+        cycle.finish(Cycle.Status.DONE, level=level, note=note, **costs(cycle, reflected.reply))
         _compare(claimed)
         reflection = _write(claimed, reflected.output.lines)
         assert cycle.thread_id is not None
@@ -226,7 +306,7 @@ def _write(claimed: Claimed, lines: Sequence[values.WrittenLine]) -> Observation
     ReflectionSource.objects.bulk_create(
         [ReflectionSource(reflection=reflection, observation_id=pk) for pk in claimed.sources]
     )
-    numbers = claimed.request(FIRST_LEVEL).numbers
+    numbers = claimed.request(claimed.first_level).numbers
     Line.objects.bulk_create(
         [
             _line(
@@ -261,8 +341,9 @@ def _line(
 
 def _show(claimed: Claimed, reflection: Observation, number: int) -> None:
     assert claimed.cycle.thread_id is not None
-    view = look(claimed.cycle.thread_id)
+    view = look(claimed.cycle.thread_id, keep=False)
     assert view is not None
     replace_sources(view, reflection, number)
-    revision(view, number, Revision.Cause.REFLECT, cycle=claimed.cycle, trigger="ceiling")
+    trigger = "ceiling" if claimed.focus is None else MANUAL
+    revision(view, number, Revision.Cause.REFLECT, cycle=claimed.cycle, trigger=trigger)
     publish(MemoryReflected(thread=view.thread.pk, record=view.record.pk, revision=number))

@@ -17,14 +17,20 @@ from pydantic_ai.messages import (
 )
 
 from memory.ask import Reply
-from memory.engine.values import LineKind, ObserverOutput, ReflectorOutput, WrittenLine
+from memory.engine.values import (
+    LineKind,
+    ObserverOutput,
+    ObserverRequest,
+    ReflectorOutput,
+    WrittenLine,
+)
 from memory.messages import user_prompt
 from memory.models import Cycle, Message
-from memory.observer import Observed
 from memory.reflector import Reflected
 from memory.services import observe, reflect
 from memory.services.append import append
 from memory.services.prepare import prepare
+from memory.services.think import Thought, Thoughts
 
 AT = datetime(2026, 3, 2, 9, 0, tzinfo=UTC)
 SAID = "of what was said about the bees and their hives on the roof this spring"
@@ -81,14 +87,17 @@ def line(text, *cites, kind=LineKind.MEDIUM):
     return WrittenLine(kind=kind, text=text, said_at=AT, cites=cites)
 
 
-def observed(*lines, task="", response="", title=""):
-    return Observed(ObserverOutput(tuple(lines), task, response, title), reply())
+def observed(*lines, task="", response="", title="", of=None):
+    """Return what an Observer wrote, as the answer to the request of a claim if one is given."""
+    output = ObserverOutput(tuple(lines), task, response, title)
+    request = of.request if of else ObserverRequest("", ())
+    return Thoughts((Thought(output),), request, reply())
 
 
 def traced(claimed):
     """Observe each message of a claimed range in a line of its own."""
     numbers = claimed.request.numbers.items()
-    return observed(*[line(f"seen {at}-{at} {SAID}", n) for n, at in numbers])
+    return observed(*[line(f"seen {at}-{at} {SAID}", n) for n, at in numbers], of=claimed)
 
 
 def buffer(thread, *, waiting=False, output=traced):

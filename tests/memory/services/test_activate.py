@@ -37,7 +37,7 @@ def state():
 def test_the_rows_of_an_activation_carry_its_revision(ready):
     talk(ready, 1)
     view = look(ready.pk)
-    number = activate(view, due(view))
+    number = activate(view, due(view)).revision
 
     shown = Observation.objects.filter(since=number)
     assert shown.exists()

@@ -1,6 +1,6 @@
 import pytest
 from django.db import transaction
-from pydantic_ai.messages import ModelRequest, UserPromptPart
+from pydantic_ai.messages import ModelRequest, ToolReturnPart, UserPromptPart
 
 from memory.models import Message, Thread
 from memory.models.ids import new_id
@@ -88,6 +88,38 @@ def test_characters_no_database_takes_are_replaced_and_the_rest_kept(thread, bad
 def test_two_halves_of_a_surrogate_pair_become_their_character(thread):
     say(thread, question("\ud83d\ude00"))
     assert Message.objects.get().text == "\N{GRINNING FACE}"
+
+
+def circle():
+    hive = {"bees": 7}
+    hive["neighbour"] = hive
+    return hive
+
+
+class Shy:
+    def __repr__(self):
+        raise RuntimeError("Not me.")
+
+
+@pytest.mark.filterwarnings("ignore:Pydantic serializer warnings")
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        (circle(), "{'bees': 7, 'neighbour': {...}}"),
+        (Shy(), "(Shy that cannot be written down)"),
+        ({"hive": object}, "{'hive': <class 'object'>}"),
+    ],
+    ids=["circle", "shy", "class"],
+)
+def test_a_result_that_json_has_no_form_for_is_stored_in_words(thread, content, said):
+    say(thread, question(), calling("a", "b"))
+    good = ToolReturnPart("look", {"bees": 7}, "a", timestamp=AT)
+    odd = ToolReturnPart("look", content, "b", timestamp=AT)
+    (stored,) = append(thread.pk, [ModelRequest(parts=[good, odd], timestamp=AT)], at=AT)
+
+    assert [part.content for part in stored.message.parts] == [{"bees": 7}, said]
+    assert said in Message.objects.get(position=3).text
+    assert odd.content is content
 
 
 def test_tags_of_ours_in_a_message_are_stored_as_they_were_written(thread):

@@ -9,6 +9,7 @@ from pydantic_ai.exceptions import ModelHTTPError
 from pydantic_ai.messages import ModelResponse, TextPart
 from pydantic_ai.models.function import FunctionModel
 
+from memory.llm import ModelUnavailable
 from memory.messages import user_prompt
 from memory.models import Blob, Cursor, Cycle, Line, MemoryRecord, Observation, Revision
 from memory.services import observe, reflect
@@ -172,15 +173,27 @@ async def test_an_observer_that_raises_fails_the_cycle_with_a_sentence(thread, e
     assert await untouched()
 
 
-async def test_a_model_that_cannot_be_had_fails_the_cycle_with_its_reason(thread, profile):
+async def test_a_model_that_cannot_be_had_is_passed_over_and_the_cycle_says_so(thread, profile):
     profile.memory_options = {"message_tokens": 600, "observer_model": "openai:gpt-5-mini"}
     await profile.asave()
     await talk(thread, 2)
     await run_due(thread.pk)
 
     cycle = await Cycle.objects.aget()
+    assert (cycle.status, cycle.model) == ("done", "offline")
+    assert "OPENAI_API_KEY" in cycle.note
+
+
+async def test_where_no_model_can_be_had_the_cycle_fails_with_every_reason(thread, models):
+    def none(name):
+        raise ModelUnavailable(f"{name} is not set up.")
+
+    await talk(thread, 2)
+    await run_due(thread.pk, resolve=none)
+
+    cycle = await Cycle.objects.aget()
     assert cycle.status == "failed"
-    assert "OPENAI_API_KEY" in cycle.error
+    assert cycle.error == "offline is not set up. fake is not set up."
 
 
 async def test_after_a_failure_the_lane_rests_longer_each_time(thread, models):

@@ -209,6 +209,7 @@ def test_no_order_of_events_loses_or_doubles_a_message(thread, seed):
     assert life.verified() == []
 
 
+@pytest.mark.slow
 def test_such_a_life_meets_what_it_is_to_survive(thread):
     life = Life(thread, 7)
     for _ in range(2 * STEPS):

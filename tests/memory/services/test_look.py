@@ -3,8 +3,9 @@ import pytest
 from memory.engine.lifecycle import Activate, decide
 from memory.models import Cursor, MemoryRecord, Message, Observation, Thread
 from memory.models.ids import new_id
+from memory.services import kept
 from memory.services.activate import activate
-from memory.services.look import look, record_of, view_of
+from memory.services.look import look, read, record_of, view_of, visible_lines
 from memory.services.prepare import request_blocks
 from tests.memory.services.play import (
     AT,
@@ -68,7 +69,7 @@ def test_buffered_lines_are_invisible_and_their_messages_raw(thread):
     buffer(thread)
 
     view = look(thread.pk)
-    assert view.lines == []
+    assert not view.lines
     assert len(view.buffered) == 1
     assert positions(view) == [1, 2, 3, 4]
 
@@ -76,12 +77,12 @@ def test_buffered_lines_are_invisible_and_their_messages_raw(thread):
 def test_what_another_process_shows_after_the_record_was_read_stays_out(thread):
     talk(thread, 6)
     buffer_all(thread)
-    record = record_of(thread)
+    state = read(thread.pk)
     other = look(thread.pk)
     activate(other, due(other))
 
-    view = view_of(thread, record)
-    assert view.lines == []
+    view = view_of(state)
+    assert not view.lines
     assert positions(view) == list(range(1, 13))
     assert [o.first_position for o in view.buffered] == [o.first_position for o in other.buffered]
 
@@ -108,16 +109,19 @@ def test_lines_of_a_past_revision_are_seen_as_they_were(thread):
     request(thread)
 
     now = look(thread.pk)
-    assert view_of(thread, past).lines == []
-    shown = [line.pk for line in view_of(thread, middle).lines]
+    assert visible_lines(past.pk, past.revision) == []
+    shown = [line.pk for line in visible_lines(middle.pk, middle.revision)]
     assert shown == [line.pk for line in now.lines][: len(shown)]
     assert 0 < len(shown) < len(now.lines)
 
 
-def test_a_message_appended_meanwhile_is_raw(thread):
-    record = record_of(thread)
+def test_a_message_appended_after_the_revision_was_read_is_for_the_next_look(thread):
     say(thread, question(), answer())
-    assert positions(view_of(thread, record)) == [1, 2]
+    state = read(thread.pk)
+    say(thread, question(), answer())
+
+    assert positions(view_of(state)) == [1, 2]
+    assert positions(look(thread.pk)) == [1, 2, 3, 4]
 
 
 def test_hints_are_kept_when_a_newer_chunk_has_none(thread):
@@ -154,7 +158,7 @@ def test_hints_of_a_buffered_observation_are_invisible(thread):
 def test_calls_and_returns_of_messages_are_known_for_cutting(thread):
     say(thread, question(), calling("a", "b"), returning("a", "b"))
 
-    _, calls, returns = look(thread.pk).snapshot().pending
+    _, calls, returns = look(thread.pk).snapshot().tails[0].pending
     assert calls.calls == {"a", "b"} == returns.returns
     assert not calls.returns
     assert not returns.calls
@@ -167,6 +171,7 @@ def test_rows_to_condense_leave_out_pinned_lines(thread):
     view = look(thread.pk)
     first = view.lines[0]
     type(first).objects.filter(pk=first.pk).update(pinned=True)
+    kept.forget_everything()
 
     rows = look(thread.pk).snapshot().rows
     assert sum(row.tokens for row in rows) == view.tokens - first.tokens
@@ -178,10 +183,19 @@ def test_a_view_takes_the_same_few_statements_however_long_the_thread(
     talk(thread, 9)
     buffer_all(thread)
     request(thread)
-    thread = Thread.objects.select_related("resource").get(pk=thread.pk)
-    # Record, messages, lines and what is buffered; and the agent's options.
-    with django_assert_num_queries(5):
-        view_of(thread)
+    kept.forget_everything()
+    # Thread, resource, record and options; messages; lines; what is buffered.
+    with django_assert_num_queries(4):
+        look(thread.pk)
+
+
+def test_what_this_process_has_seen_is_not_read_again(thread, django_assert_num_queries):
+    talk(thread, 9)
+    buffer_all(thread)
+    request(thread)
+    first = look(thread.pk)
+    with django_assert_num_queries(1):
+        assert look(thread.pk) == first
 
 
 def test_the_cursor_serves_writing_only(thread):

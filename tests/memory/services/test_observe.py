@@ -58,12 +58,14 @@ def test_nothing_is_claimed_before_a_whole_interval_is_there(thread):
 
 def test_a_claim_freezes_its_range_and_its_request(thread):
     talk(thread, 2)
-    cycle = claimed(thread).cycle
+    found = claimed(thread)
+    cycle = found.cycle
 
     cycle.refresh_from_db()
     assert (cycle.first_position, cycle.last_position) == (1, 4)
     assert cycle.message_tokens == sum(m.tokens for m in Message.objects.all())
     assert (cycle.kind, cycle.status, cycle.attempt) == ("buffer", "running", 1)
+    observe.commit(found, traced(found))
     asked = Blob.objects.get(pk=cycle.request_hash).text
     assert asked.startswith("You are the Observer.")
     assert "bees and" in asked
@@ -170,7 +172,7 @@ def test_nothing_worth_keeping_covers_the_range_without_lines(thread):
 
 def test_a_line_rests_on_the_messages_it_cites(thread):
     talk(thread, 2)
-    buffer(thread, output=lambda _: observed(line("Cites.", 2, 3)))
+    buffer(thread, output=lambda found: observed(line("Cites.", 2, 3), of=found))
 
     row = Line.objects.get()
     assert (row.first_position, row.last_position) == (2, 3)
@@ -179,7 +181,7 @@ def test_a_line_rests_on_the_messages_it_cites(thread):
 @pytest.mark.parametrize("cites", [(), (5,), (0, -1, 999)])
 def test_a_line_that_cites_nothing_of_its_range_rests_on_all_of_it(thread, cites):
     talk(thread, 2)
-    buffer(thread, output=lambda _: observed(line("Cites.", *cites)))
+    buffer(thread, output=lambda found: observed(line("Cites.", *cites), of=found))
 
     row = Line.objects.get()
     assert (row.first_position, row.last_position) == (1, 4)
@@ -189,7 +191,7 @@ def test_cites_outside_the_range_are_dropped_and_the_others_kept(thread):
     talk(thread, 2)
     buffer(thread)
     talk(thread, 2)
-    buffer(thread, output=lambda _: observed(line("Cites.", 3, 77)))
+    buffer(thread, output=lambda found: observed(line("Cites.", 3, 77), of=found))
 
     row = Line.objects.get(text="Cites.")
     assert (row.first_position, row.last_position) == (7, 7)
@@ -243,6 +245,17 @@ def test_the_old_owner_writes_nothing_after_its_successor_did_either(thread):
     with pytest.raises(CycleLost):
         observe.commit(first, traced(first))
     assert rows() == (1, 4)
+
+
+def test_a_cycle_is_committed_once(thread):
+    talk(thread, 2)
+    found = claimed(thread)
+    observe.commit(found, traced(found))
+    before = rows()
+
+    with pytest.raises(CycleLost):
+        observe.commit(found, traced(found))
+    assert rows() == before
 
 
 def test_a_lapsed_claim_nobody_took_over_may_still_be_committed(thread):
@@ -352,7 +365,9 @@ def test_messages_appended_while_an_observer_thought_stay_raw(thread):
 
 def test_the_observer_is_told_what_it_wrote_before(thread):
     talk(thread, 2)
-    buffer(thread, output=lambda _: observed(line("Rex is a dog.", 1), task="Walk Rex"))
+    buffer(
+        thread, output=lambda found: observed(line("Rex is a dog.", 1), task="Walk Rex", of=found)
+    )
     talk(thread, 2)
 
     asked = "\n".join(claimed(thread).request.prompt)
@@ -422,11 +437,10 @@ def test_after_five_failures_the_offline_extractor_is_asked(thread):
     models = []
     for _ in range(6):
         found = claimed(thread)
-        models.append((found.model, found.cycle.trigger))
+        models.append((found.fallback, found.cycle.trigger))
         lapse(found.cycle)
 
-    assert ("offline", "fallback") not in models[:5]
-    assert models[5] == ("offline", "fallback")
+    assert models == [(False, "interval")] * 5 + [(True, "fallback")]
 
 
 def test_a_success_ends_a_row_of_failures(thread):
@@ -449,7 +463,7 @@ def test_the_observers_model_is_the_one_of_the_options(thread, profile):
     profile.memory_options = {"message_tokens": 600, "observer_model": "openai:small"}
     profile.save()
     talk(thread, 2)
-    assert claimed(thread).model == "openai:small"
+    assert claimed(thread).material.options.observer_model == "openai:small"
 
 
 def test_a_lane_is_named_after_its_thread(thread):

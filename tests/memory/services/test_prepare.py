@@ -61,7 +61,7 @@ def memory(prepared):
 
 def text(block):
     (part,) = block.message.parts
-    return part.content[0]
+    return "".join(piece for piece in part.content if isinstance(piece, str))
 
 
 def unpaired(messages):

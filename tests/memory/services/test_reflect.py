@@ -3,7 +3,7 @@ import pytest
 from memory.models import Cycle, Line, MemoryRecord, Observation, ReflectionSource, Revision
 from memory.models.cycle import CycleLost
 from memory.models.record import CursorMoved, RecordMoved
-from memory.services import reflect
+from memory.services import kept, reflect
 from memory.services.look import look
 from tests.memory.services.oracle import violations
 from tests.memory.services.play import (
@@ -143,6 +143,7 @@ def test_lines_of_the_sources_are_closed_and_kept(full):
 def test_pinned_lines_stay_beside_the_reflection(full):
     pinned = look(full.pk).lines[2]
     Line.objects.filter(pk=pinned.pk).update(pinned=True)
+    kept.forget_everything()
     found = claimed(full)
     reflect.commit(found, joined(found), 1)
 

@@ -1,0 +1,100 @@
+"""Show again what was visible at an earlier revision."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+from uuid import UUID
+
+from memory.models import Line, Observation, Revision
+
+from .change import Refused, change
+from .versions import (
+    UNSEEN,
+    Chain,
+    History,
+    going_back_to,
+    history_of,
+    says_the_same,
+    settle,
+)
+
+if TYPE_CHECKING:
+    from django.contrib.auth.models import User
+
+
+@dataclass(frozen=True)
+class Preview:
+    """Say in numbers what a restore would do: lines shown again, hidden and changed, and tokens."""
+
+    shown: int
+    hidden: int
+    changed: int
+    tokens_before: int
+    tokens_after: int
+
+    @property
+    def changes_nothing(self) -> bool:
+        """Tell whether memory is as it was."""
+        return not (self.shown or self.hidden or self.changed)
+
+
+def preview(record_id: UUID, number: int) -> Preview:
+    """Return what restoring a revision would do now; nothing is written."""
+    history = history_of(record_id)
+    return _counted([(chain.visible, _wanted(history, chain, number)) for chain in history.chains])
+
+
+def _counted(pairs: Iterable[tuple[Line | None, Line | None]]) -> Preview:
+    pairs = list(pairs)
+    moved = [(now, wanted) for now, wanted in pairs if not says_the_same(now, wanted)]
+    shown = sum(now is None for now, _ in moved)
+    hidden = sum(wanted is None for _, wanted in moved)
+    return Preview(
+        shown=shown,
+        hidden=hidden,
+        changed=len(moved) - shown - hidden,
+        tokens_before=sum(now.tokens for now, _ in pairs if now is not None),
+        tokens_after=sum(wanted.tokens for _, wanted in pairs if wanted is not None),
+    )
+
+
+def restore(record_id: UUID, number: int, *, author: User | None = None, reason: str = "") -> int:
+    """Show the lines visible at a revision, and what was observed since; return the revision made.
+
+    Edits, pins, notes, forgets, clears and reflections made after ``number`` are undone;
+    observing never is: what was observed after it stays, as edited or forgotten since, and
+    comes back where a later reflection or a clear took it. Lines that had ended are shown as
+    copies, successors of their latest version, so that every past revision stays as it was.
+    Raises Refused when there is no such revision, or memory is as it was then.
+    """
+    with change(
+        record_id,
+        Revision.Cause.RESTORE,
+        author=author,
+        reason=reason,
+        trigger=going_back_to(number),
+    ) as now:
+        if not 0 <= number < now.number - 1:
+            raise Refused(
+                f"Revision {number} cannot be restored: name one from 0 to {now.number - 2}."
+            )
+        history = history_of(record_id)
+        wanted = [(chain, _wanted(history, chain, number)) for chain in history.chains]
+        if not settle(now, wanted):
+            raise Refused(f"Memory is as it was at revision {number} already.")
+        return now.number
+
+
+def _wanted(history: History, chain: Chain, number: int) -> Line | None:
+    """Return the version of a line to be visible."""
+    shown = chain.owner.since
+    if shown is not None and shown <= number:
+        return chain.at(number)
+    if chain.owner.kind != Observation.Kind.OBSERVATION:
+        return None
+    if chain.visible is not None:
+        return chain.visible
+    hidden = history.hidden_by(chain, chain.tip.until or 0)
+    return chain.tip if hidden is not None and hidden.cause in UNSEEN else None

@@ -1,0 +1,111 @@
+from datetime import timedelta
+
+import pytest
+from django.db.models.functions import Now
+from django.utils import timezone
+
+from memory.dispatch import cycles as switch
+from memory.models import Cycle
+from memory.models.cycle import CycleLost, observer_lane
+from memory.services.again import release, try_again
+from memory.services.change import Refused
+
+from .editing import beekeeping, wrong
+
+pytestmark = pytest.mark.django_db
+
+
+class Bell:
+    def __init__(self):
+        self.rung = []
+
+    def wake(self, thread_id):
+        self.rung.append(thread_id)
+
+
+@pytest.fixture
+def bell():
+    bell = Bell()
+    previous = switch.use(bell)
+    yield bell
+    switch.use(previous)
+
+
+@pytest.fixture
+def world(resource):
+    return beekeeping(resource)
+
+
+def cycle(world, **fields):
+    """Return a cycle that was begun last in its lane."""
+    later = timezone.now() + timedelta(minutes=1)
+    return Cycle.objects.create(
+        record=world.record,
+        thread=world.thread,
+        lane=observer_lane(world.thread.pk),
+        epoch=world.record.epoch,
+        **{
+            "kind": Cycle.Kind.BUFFER,
+            "lease_expires_at": later,
+            "started_at": later,
+            "first_position": 9,
+            "last_position": 10,
+            **fields,
+        },
+    )
+
+
+def failed(world, **fields):
+    rest = timezone.now() + timedelta(hours=1)
+    now = timezone.now()
+    given = {"status": "failed", "finished_at": now, "next_attempt_at": rest}
+    return cycle(world, **{**given, **fields})
+
+
+def test_a_failed_cycle_is_due_at_once(world, bell, django_capture_on_commit_callbacks):
+    tired = failed(world)
+
+    with django_capture_on_commit_callbacks(execute=True):
+        try_again(tired.pk)
+
+    assert Cycle.objects.filter(pk=tired.pk, next_attempt_at__lte=Now()).exists()
+    assert bell.rung == [world.thread.pk]
+
+
+@pytest.mark.parametrize("fields", [{"next_attempt_at": None}, {"status": "discarded"}])
+def test_what_rests_for_good_or_did_not_fail_is_not_tried(world, fields):
+    with pytest.raises(Refused):
+        try_again(failed(world, **fields).pk)
+
+
+def test_what_another_cycle_followed_is_not_tried(world):
+    tired = failed(world)
+    failed(world, started_at=timezone.now() + timedelta(hours=1))
+
+    with pytest.raises(Refused, match="what came after it"):
+        try_again(tired.pk)
+
+
+def test_a_released_cycle_writes_nothing_more(world, bell, django_capture_on_commit_callbacks):
+    running = cycle(world)
+
+    with django_capture_on_commit_callbacks(execute=True):
+        release(running.pk)
+
+    with pytest.raises(CycleLost):
+        running.finish(Cycle.Status.DONE)
+    running.refresh_from_db()
+    assert (running.status, running.interrupted) == ("failed", True)
+    assert running.finished_at is not None
+    assert bell.rung == [world.thread.pk]
+    assert wrong() == []
+
+
+def test_what_does_not_run_is_not_released(world):
+    running = cycle(world)
+    release(running.pk)
+
+    with pytest.raises(Refused, match="no lease to release"):
+        release(running.pk)
+    with pytest.raises(Refused, match="no such cycle"):
+        release(world.thread.pk)
