@@ -9,7 +9,6 @@ from uuid import UUID
 from memory.models import Cycle, Observation
 
 from .report import Violation
-from .revisions import COPIES
 from .rows import Memory, Row
 
 OBSERVING = frozenset({Cycle.Kind.BUFFER.value, Cycle.Kind.OBSERVE.value})
@@ -79,7 +78,7 @@ def _behind(memory: Memory, row: Row) -> Iterator[Violation]:
 
 
 def _own(memory: Memory, row: Row) -> bool:
-    return memory.causes.get(row["since"]) not in COPIES
+    return not memory.copied(row)
 
 
 def _about(row: Row) -> str:

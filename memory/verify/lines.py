@@ -14,6 +14,7 @@ from .rows import Memory, Row
 
 KINDS = frozenset(Line.Kind.values)
 VERDICTS = frozenset({"forget", "clear", "erase", "restore"})
+SHOWS_AGAIN = frozenset({"restore", "erase"})
 
 
 def check_lines(memory: Memory) -> Iterator[Violation]:
@@ -26,8 +27,7 @@ def check_lines(memory: Memory) -> Iterator[Violation]:
         yield from _visibility(memory, line, owner)
         yield from _successor(memory, line)
         yield from trace.of(line)
-    if not memory.erased:
-        yield from _sums(memory)
+    yield from _sums(memory)
 
 
 def _violation(invariant: str, line: Row, what: str, **rows: object) -> Violation:
@@ -74,9 +74,20 @@ def _visibility(memory: Memory, line: Row, owner: Row) -> Iterator[Violation]:
         if since is None or since < shown:
             what = f"took another's place at {since}, its {owner['kind']} is shown since {shown}"
             yield _violation("lines.owner", line, what)
-    elif since != shown and not (memory.erased and since is not None):
+    elif since != shown and not _is_copy(memory, line, owner):
         what = f"is visible since {since}, and its {owner['kind']} since {shown}"
         yield _violation("lines.owner", line, what)
+
+
+def _is_copy(memory: Memory, line: Row, owner: Row) -> bool:
+    """Tell whether a reflection copied with a row stands for its line, or did until erased."""
+    cause = memory.causes.get(line["since"])
+    if not memory.copied(owner) or (line["since"] is not None and cause != "erase"):
+        return False
+    return any(
+        owner["id"] in sources and memory.copied(memory.observations[reflection])
+        for reflection, sources in memory.sources_of.items()
+    )
 
 
 def _successor(memory: Memory, line: Row) -> Iterator[Violation]:
@@ -91,6 +102,19 @@ def _successor(memory: Memory, line: Row) -> Iterator[Violation]:
     elif line["since"] is not None and (old["until"] is None or old["until"] > line["since"]):
         what = f"takes the place of line {old['id']}, which is still visible at {line['since']}"
         yield _violation("lines.successor", line, what, replaces=old["id"])
+    elif line["since"] is not None and line["since"] > old["until"]:
+        yield from _again(memory, line, old)
+
+
+def _again(memory: Memory, line: Row, old: Row) -> Iterator[Violation]:
+    """Check that a line out of sight, as one forgotten is, came back by a verdict only."""
+    cause = memory.causes.get(line["since"])
+    if cause is not None and cause not in SHOWS_AGAIN:
+        what = (
+            f'shows again, at revision {line["since"]} ("{cause}"), '
+            f"what revision {old['until']} had taken out of sight"
+        )
+        yield _violation("lines.again", line, what, replaces=old["id"])
 
 
 class _Trace:
@@ -114,6 +138,9 @@ class _Trace:
         """
         until = line["until"]
         cause = self._memory.causes.get(until)
+        if line["pinned"] and cause == "reflect":
+            what = f"is pinned, and the reflection of revision {until} did not leave it standing"
+            yield _violation("lines.pinned", line, what, revision=until)
         if until is None or cause is None or cause in VERDICTS:
             return
         if until in self._successors[line["id"]]:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from itertools import chain
+from typing import Any
 
-from memory.models import Cursor, Cycle, MemoryRecord, Observation
+from memory.models import Cursor, Cycle, MemoryRecord, Observation, Revision
 
 from .report import Violation
 from .rows import Memory, Row, stored
@@ -63,11 +64,19 @@ def check_open(records: list[Row]) -> Iterator[Violation]:
 
 
 def check_forgetful(thread: Row) -> Iterator[Violation]:
-    """Check that nothing is remembered of a thread that does not remember."""
-    if thread["remembers"]:
+    """Check that nothing is remembered of a thread that never remembered.
+
+    Where somebody turned memory off, what was remembered until then stays.
+    """
+    if thread["remembers"] or _was_turned_off(thread["id"]):
         return
     for model in (MemoryRecord, Observation, Cursor, Cycle):
         if stored(model, thread=thread["id"]):
             name = model._meta.verbose_name
             sentence = f"Thread {thread['id']} does not remember, and a {name} is stored for it."
             yield Violation("record.remembers", sentence, {"thread": thread["id"]})
+
+
+def _was_turned_off(thread_id: Any) -> bool:
+    switched = Revision.objects.filter(thread=thread_id, cause="config")
+    return any("remembers" in options for options in switched.values_list("options", flat=True))

@@ -31,12 +31,24 @@ def _violation(invariant: str, row: Row, what: str, **rows: object) -> Violation
 def _itself(memory: Memory, row: Row) -> Iterator[Violation]:
     if row["first_position"] is not None or row["last_position"] is not None:
         yield _violation("reflections.range", row, "covers messages, which is not its to do")
-    if memory.erased:
-        return
-    if not memory.sources_of.get(row["id"]):
+    if not memory.sources_of.get(row["id"]) and not _erased(memory, row):
         yield _violation("reflections.sources", row, "has no source")
+    if _emptied(memory, row):
+        return
     if row["discarded_at"] is None and not memory.lines_of.get(row["id"]):
         yield _violation("reflections.empty", row, "has no line to stand for its sources")
+
+
+def _emptied(memory: Memory, row: Row) -> bool:
+    """Tell whether a reflection may be without lines: erased, or copied for what it joins."""
+    return _erased(memory, row) or memory.copied(row)
+
+
+def _erased(memory: Memory, row: Row) -> bool:
+    """Tell whether text was erased since a reflection was shown, and maybe rows it came from."""
+    if row["since"] is None:
+        return row["discarded_at"] is not None and memory.erased_through > 0
+    return bool(row["since"] < memory.erased_through)
 
 
 def _source(memory: Memory, row: Row, source: Row | None, source_id: object) -> Iterator[Violation]:
@@ -46,12 +58,18 @@ def _source(memory: Memory, row: Row, source: Row | None, source_id: object) -> 
     elif source["since"] is None:
         what = f"has the source {source_id}, which is not shown"
         yield _violation("reflections.sources", row, what, source=source_id)
-    elif row["since"] is not None and source["since"] >= row["since"]:
+    elif row["since"] is not None and _shown_after(memory, source, row):
         what = (
             f"is shown at revision {row['since']}, and its source {source_id} "
             f"only at {source['since']}"
         )
         yield _violation("reflections.sources", row, what, source=source_id)
+
+
+def _shown_after(memory: Memory, source: Row, row: Row) -> bool:
+    # Copies of a reflection and of its sources are shown together.
+    together = memory.copied(row) and source["since"] == row["since"]
+    return bool(source["since"] >= row["since"]) and not together
 
 
 def _place(memory: Memory, row: Row) -> Iterator[Violation]:
@@ -73,7 +91,7 @@ def _sources_of_others(memory: Memory) -> Iterator[Violation]:
 def _counts(memory: Memory, reflections: list[Row]) -> Iterator[Violation]:
     record = memory.record
     shown = sum(row["since"] is not None for row in reflections)
-    if shown != record["generation"] and not memory.erased:
+    if shown != record["generation"]:
         sentence = (
             f"Record {record['id']} is of generation {record['generation']} "
             f"and shows {shown} reflections."

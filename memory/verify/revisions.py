@@ -8,17 +8,17 @@ from collections.abc import Iterator
 from memory.models import Observation, Revision
 
 from .report import Violation
-from .rows import Memory, Row
+from .rows import COPIES, Memory, Row
 
 CAUSES = frozenset(Revision.Cause.values)
-COPIES = frozenset({"import", "fork", "scope"})
 SHOWS = {
     Observation.Kind.OBSERVATION.value: COPIES | {"activate", "observe"},
     Observation.Kind.REFLECTION.value: COPIES | {"reflect"},
     Observation.Kind.NOTE.value: COPIES | {"note"},
 }
 SHOWN_KIND = {"activate": "observation", "observe": "observation", "reflect": "reflection"}
-SUCCEEDS = COPIES | {"edit", "pin", "restore"}
+SUCCEEDS = COPIES | {"edit", "pin", "restore", "erase"}
+PEOPLE = frozenset({"edit", "note", "pin", "forget", "restore", "clear", "erase", "scope"})
 CLOSES = frozenset({"reflect", "edit", "pin", "forget", "restore", "clear", "erase"})
 
 
@@ -32,9 +32,10 @@ def check_revisions(memory: Memory) -> Iterator[Violation]:
     yield from _references(memory)
     yield from _observations_shown(memory)
     yield from _lines_changed(memory)
-    if not memory.erased:
-        yield from _empty_changes(memory)
-        yield from _tokens(memory)
+    yield from _epoch(memory)
+    yield from _cleared(memory)
+    yield from _empty_changes(memory)
+    yield from _tokens(memory)
 
 
 def _named(memory: Memory, row: Row) -> dict[str, object]:
@@ -44,7 +45,7 @@ def _named(memory: Memory, row: Row) -> dict[str, object]:
 def _numbers(memory: Memory) -> Iterator[Violation]:
     record, latest = memory.record["id"], memory.record["revision"]
     counted = Counter(row["number"] for row in memory.revisions)
-    for number in sorted(set(range(1, latest + 1)) - counted.keys()):
+    for number in sorted(set(range(memory.begins_at, latest + 1)) - counted.keys()):
         sentence = f"Record {record} is at revision {latest}, and revision {number} is missing."
         rows = {"record": record, "revision": number}
         yield Violation("revisions.missing", sentence, rows)
@@ -53,7 +54,7 @@ def _numbers(memory: Memory) -> Iterator[Violation]:
         if times > 1:
             sentence = f"Record {record} has revision {number} {times} times."
             yield Violation("revisions.doubled", sentence, rows)
-        if not 1 <= number <= latest:
+        if not memory.begins_at <= number <= latest:
             sentence = f"Record {record} is at revision {latest}, and has a revision {number}."
             yield Violation("revisions.beyond", sentence, rows)
 
@@ -68,6 +69,8 @@ def _references(memory: Memory) -> Iterator[Violation]:
         for row in rows.values():
             for field in fields:
                 number = row[field]
+                if field == "place" and memory.is_copy and (number or 0) <= memory.begins_at:
+                    continue  # Copies keep the order they had where they come from.
                 if number is not None and number not in memory.causes:
                     sentence = (
                         f"The {table} {row['id']} has {field} {number}, which is no revision."
@@ -105,10 +108,46 @@ def _lines_changed(memory: Memory) -> Iterator[Violation]:
             yield Violation("revisions.matching", sentence, {**rows, "revision": row["until"]})
 
 
+def _epoch(memory: Memory) -> Iterator[Violation]:
+    """Check that each change by people raised the epoch, so that nobody's work undid it."""
+    made = [n for n, cause in memory.causes.items() if cause in PEOPLE]
+    raising = len(made) - (memory.is_copy and min(memory.causes) in made)
+    if memory.record["epoch"] < raising:
+        sentence = (
+            f"Record {memory.record['id']} is of epoch {memory.record['epoch']}, "
+            f"and people changed it {raising} times."
+        )
+        yield Violation("record.epoch", sentence, {"record": memory.record["id"]})
+
+
+def _cleared(memory: Memory) -> Iterator[Violation]:
+    """Check that nothing shown before a clear is still visible after it."""
+    for revision in memory.revisions:
+        if revision["cause"] != "clear" or _of_nobody(memory, revision):
+            continue
+        number, thread = revision["number"], revision["thread_id"]
+        for line in memory.lines.values():
+            owner = memory.observations[line["observation_id"]]
+            if thread not in (None, memory.record["thread_id"], owner["thread_id"]):
+                continue  # One thread of several was cleared, and this is not of it.
+            if line["since"] and line["since"] < number < (line["until"] or number + 1):
+                sentence = f"Revision {number} cleared memory, and line {line['id']} is visible."
+                rows = {**_named(memory, revision), "line": line["id"]}
+                yield Violation("lines.cleared", sentence, rows)
+
+
+def _of_nobody(memory: Memory, revision: Row) -> bool:
+    """Tell whether what was cleared may be one thread of several, which is erased since."""
+    unknown = revision["thread_id"] is None and memory.record["thread_id"] is None
+    return unknown and revision["number"] < memory.erased_through
+
+
 def _empty_changes(memory: Memory) -> Iterator[Violation]:
     shown = {(row["since"], row["kind"]) for row in memory.observations.values()}
     for row in memory.revisions:
         kind = SHOWN_KIND.get(row["cause"])
+        if row["number"] <= memory.erased_through:
+            continue
         if kind is not None and (row["number"], kind) not in shown:
             sentence = f'Revision {row["number"]} says "{row["cause"]}", and no {kind} was shown.'
             yield Violation("revisions.empty", sentence, _named(memory, row))
@@ -118,6 +157,8 @@ def _tokens(memory: Memory) -> Iterator[Violation]:
     visible = _visible_tokens(memory)
     for row in memory.revisions:
         number = row["number"]
+        if number <= memory.erased_through:
+            continue  # It counted what was destroyed since.
         for field, wanted in (
             ("tokens_before", visible.get(number - 1, 0)),
             ("tokens_after", visible.get(number, 0)),
@@ -138,7 +179,7 @@ def _visible_tokens(memory: Memory) -> dict[int, int]:
             if row["until"] is not None:
                 changes[row["until"]] -= row["tokens"]
     tokens, totals = 0, {}
-    for number in range(1, memory.record["revision"] + 1):
+    for number in range(memory.begins_at, memory.record["revision"] + 1):
         tokens += changes[number]
         totals[number] = tokens
     return totals

@@ -24,6 +24,7 @@ from memory.models import (
 )
 
 Row = Mapping[str, Any]
+COPIES = frozenset({"import", "fork", "scope"})
 
 
 @contextmanager
@@ -66,8 +67,29 @@ class Memory:
 
     @cached_property
     def erased(self) -> bool:
-        """Tell whether something was destroyed, so that sums no longer add up."""
+        """Tell whether something was destroyed, so that some sums no longer add up."""
         return Revision.Cause.ERASE.value in self.causes.values()
+
+    @cached_property
+    def erased_through(self) -> int:
+        """Return the last revision that destroyed something; 0 when none did."""
+        erased = [n for n, cause in self.causes.items() if cause == Revision.Cause.ERASE.value]
+        return max(erased, default=0)
+
+    @cached_property
+    def begins_at(self) -> int:
+        """Return the first revision: 1, or the one a copy of another record begins with."""
+        first = min(self.causes, default=1)
+        return first if self.causes.get(first) in COPIES else 1
+
+    @cached_property
+    def is_copy(self) -> bool:
+        """Tell whether the record began as a copy of rows of another."""
+        return self.causes.get(min(self.causes, default=0)) in COPIES
+
+    def copied(self, row: Row) -> bool:
+        """Tell whether a row was shown by a revision that copies."""
+        return self.causes.get(row["since"]) in COPIES
 
     @cached_property
     def sources_of(self) -> dict[UUID, list[UUID]]:

@@ -13,6 +13,8 @@ from memory.models import MemoryRecord, Thread
 
 from .coverage import check_coverage
 from .cycles import check_cycles
+from .discarded import check_rows
+from .forks import check_copies, check_erased, check_fork
 from .lines import check_lines
 from .messages import Scan, scan
 from .records import check_forgetful, check_open, check_record
@@ -27,6 +29,8 @@ CHECKS: tuple[Callable[[Memory], Iterable[Violation]], ...] = (
     check_lines,
     check_reflections,
     check_cycles,
+    check_rows,
+    check_copies,
 )
 
 
@@ -79,6 +83,8 @@ def _of_threads(scans: dict[Any, Scan]) -> Iterator[Violation]:
     for scanned in scans.values():
         yield from scanned.violations
         yield from check_forgetful(scanned.thread)
+        yield from check_fork(scanned.thread)
+        yield from check_erased(scanned.thread)
 
 
 def _of_records(

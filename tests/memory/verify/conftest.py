@@ -152,7 +152,9 @@ class World:
             Revision.objects.filter(record=self.record, number=number).update(
                 tokens_before=self._visible(number - 1), tokens_after=self._visible(number)
             )
-        ranges = Observation.objects.filter(record=self.record, kind="observation")
+        ranges = Observation.objects.filter(
+            record=self.record, thread=self.thread, kind="observation"
+        )
         Cursor.objects.update_or_create(
             record=self.record,
             thread=self.thread,
@@ -221,7 +223,7 @@ def world(db):
     second = world.observe("b", 5, 6, "Ada asks about bees", since=world.revise("observe"))
     sources = [first, second]
     world.reflect("r", sources, "Ada asked for things", since=world.revise("reflect"))
-    world.record.epoch += 1
+    world.record.epoch += 4
     world.succeed("edited", world.r0, "Ada asked for the time and bees", world.revise("edit"))
     world.note("n", "Ada is a beekeeper", world.revise("note"))
     Line.objects.filter(pk=world.n0.pk).update(until=world.revise("forget"))

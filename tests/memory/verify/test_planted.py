@@ -12,16 +12,18 @@ from uuid_utils.compat import uuid7
 
 import memory.verify as verify_package
 from memory.messages import dump
+from memory.messages import load as load_message
 from memory.models import (
+    Line,
     MemoryRecord,
     Message,
     ReflectionSource,
     Resource,
 )
-from memory.verify import coverage, cycles, lines, messages, records, revisions, verify
+from memory.verify import coverage, cycles, discarded, lines, messages, records, revisions, verify
 from memory.verify.rows import load
 
-from .conftest import answer, empty_world, result
+from .conftest import answer, empty_world, result, user
 
 
 def other(world):
@@ -91,7 +93,78 @@ def a_second_open_record(world):
     MemoryRecord.objects.create(resource=world.thread.resource, thread=world.thread)
 
 
+def a_fork(world, position=4):
+    """Return a thread that says to be a copy of the world's up to a position."""
+    fork = empty_world(world.thread.resource)
+    fork.say(*[load_message(world.message(at).payload) for at in range(1, position + 1)])
+    for at in range(1, position + 1):
+        fork.set(fork.message(at), payload=world.message(at).payload)
+    fork.set(fork.thread, parent=world.thread, fork_position=position)
+    fork.thread.refresh_from_db()
+    return fork
+
+
+def other_words_in_a_fork(world):
+    fork = a_fork(world)
+    fork.set(fork.message(1), payload=world.message(5).payload)
+
+
+def a_message_missing_from_a_fork(world):
+    a_fork(world).message(1).delete()
+
+
+def a_fork_that_covers_more(world):
+    fork = a_fork(world)
+    fork.say(user("More?"), answer("More."))
+    fork.observe("f", 1, 6, "Beyond", since=fork.revise("fork"))
+    fork.set(fork.f, cycle=None)
+
+
+def a_fork_beyond_its_end(world):
+    fork = a_fork(world)
+    fork.set(fork.thread, fork_position=99)
+
+
+def a_line_left_by_a_clear(world):
+    world.record.epoch += 1
+    number = world.revise("clear")
+    Line.objects.filter(until=None, since__gt=0).exclude(pk=world.pinned.pk).update(until=number)
+
+
+def a_pinned_line_condensed(world):
+    number = world.revise("reflect")
+    world.set(world.pinned, until=number)
+
+
+def a_forgotten_line_that_is_back(world):
+    number = world.revise("edit")
+    world.succeed("back", world.n0, "Ada is a beekeeper", number)
+    world.set(world.n0, until=6)
+
+
+def a_line_that_rests_on_an_erased_message(world):
+    payload = {**world.message(8).payload, "metadata": {"erased": True}}
+    world.set(world.message(8), payload=payload)
+
+
+def a_shown_row_that_was_discarded(world):
+    memory = rows_of(world)
+    memory.observations[world.c.pk] = {**memory.observations[world.c.pk], "kind": "discarded"}
+    return discarded.check_rows(memory)
+
+
 PLANTS = {
+    "record.epoch": [lambda w: w.set(w.record, epoch=3)],
+    "rows.kind": [lambda w: w.set(w.d, kind="thought", cycle=None)],
+    "rows.note": [lambda w: w.set(w.n, thread=w.thread, first_position=1, last_position=2)],
+    "rows.discarded": [lambda w: w.set(w.d, kind="discarded")],
+    "forks.position": [a_fork_beyond_its_end],
+    "forks.messages": [other_words_in_a_fork, a_message_missing_from_a_fork],
+    "forks.range": [a_fork_that_covers_more],
+    "lines.cleared": [a_line_left_by_a_clear],
+    "lines.pinned": [a_pinned_line_condensed],
+    "lines.again": [a_forgotten_line_that_is_back],
+    "erased.lines": [a_line_that_rests_on_an_erased_message],
     "messages.position": [
         lambda w: w.set(w.thread, last_position=11),
     ],
@@ -196,7 +269,7 @@ PLANTS = {
     "cycles.status": [lambda w: w.set(w.d.cycle, status="asleep")],
     "cycles.kind": [lambda w: w.set(w.d.cycle, kind="dream")],
     "cycles.lane": [lambda w: w.set(w.d.cycle, lane="reflector")],
-    "cycles.epoch": [lambda w: w.set(w.d.cycle, epoch=2)],
+    "cycles.epoch": [lambda w: w.set(w.d.cycle, epoch=5)],
     "cycles.rows": [
         lambda w: w.set(w.d.cycle, status="running", finished_at=None),
         lambda w: w.set(w.d.cycle, status="failed"),
@@ -334,6 +407,7 @@ def a_line_that_rests_on_half_a_range(world):
 
 
 WITHOUT_CONSTRAINTS = {
+    "rows.discarded": a_shown_row_that_was_discarded,
     "lines.sources": a_line_that_rests_on_half_a_range,
     "lines.span": a_line_closed_but_never_shown,
     "record.open": two_records,
