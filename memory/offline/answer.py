@@ -31,6 +31,7 @@ _TIME = re.compile(
 _EXACT = re.compile(
     r"\b(?:exact(?:ly)?|word for word|verbatim|quote|recall|literally|in my own words)\b", re.I
 )
+_MESSAGE = re.compile(r"^\[\d+\] ", re.M)
 _LEAST_SHARE = 0.3
 _SECOND_SHARE = 0.75
 _LONGEST_QUOTE = 320
@@ -101,9 +102,16 @@ def _wanted_call(asked: Asked) -> Call | None:
     if clock and _TIME.search(asked.prompt):
         return Call(clock, {})
     if "recall" in tools and _EXACT.search(asked.prompt):
-        known = tools["recall"].get("properties", {})
-        return Call("recall", {"query": _keywords(asked.prompt)} if "query" in known else {})
+        return Call("recall", _recalling(asked.prompt, tools["recall"].get("properties", {})))
     return None
+
+
+def _recalling(prompt: str, known: Collection[str]) -> dict[str, Any]:
+    """Return what to ask recall for: the words of a prompt, or the newest messages."""
+    sought = _keywords(prompt)
+    if sought and "query" in known:
+        return {"query": sought, **({"mode": "words"} if "mode" in known else {})}
+    return {"anchor": "end", "limit": 4} if "anchor" in known else {}
 
 
 def _keywords(text: str) -> str:
@@ -131,7 +139,10 @@ def _quoted(result: str) -> str:
 
 
 def _block_quote(text: str) -> str:
-    excerpts = [_shortened(part) for part in text.split("\n\n")[:3]]
+    paragraphs = text.split("\n\n")
+    # What recall says of its page comes before the messages.
+    spoken = [part for part in paragraphs if _MESSAGE.search(part)] or paragraphs
+    excerpts = [_shortened(part) for part in spoken[:3]]
     return "\n>\n> ".join(part.replace("\n", "\n> ") for part in excerpts)
 
 

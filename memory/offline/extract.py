@@ -20,6 +20,7 @@ from memory.offline.transcript import (
     named_speakers,
     read_entries,
     read_lines,
+    read_threads,
     subject_of,
 )
 from memory.offline.words import LIGHT_WORDS, content_stems, stem
@@ -48,8 +49,25 @@ class _Candidate:
 
 def observe(prompt: str, count: Callable[[str], int] = estimate) -> str:
     """Return the Observer's reply to a request, in the format the request asks for."""
-    entries = read_entries(block(prompt, "conversation"))
-    covered = _covered(block(prompt, "previous-observations"))
+    conversation = block(prompt, "conversation")
+    previous = block(prompt, "previous-observations")
+    threads = read_threads(conversation)
+    if not threads:
+        printed, hints = _observed(conversation, _covered(previous), count)
+        return f"<observations>\n{printed}\n</observations>\n{hints}"
+    covered = _covered(previous)
+    blocks = [
+        '<thread id="{}">\n{}\n{}</thread>'.format(label, *_observed(text, covered, count))
+        for label, text in threads
+    ]
+    return "<observations>\n{}\n</observations>\n".format("\n".join(blocks))
+
+
+def _observed(
+    conversation: str, covered: coverage.Covered, count: Callable[[str], int]
+) -> tuple[str, str]:
+    """Return the observations of one thread, and its hints in tags."""
+    entries = read_entries(conversation)
     candidates = [*_spoken(entries), *describe_candidates(entries)]
     candidates.sort(key=lambda candidate: candidate.fact.numbers[0])
     names = frozenset(stem(candidate.fact.subject) for candidate in candidates)
@@ -59,7 +77,7 @@ def observe(prompt: str, count: Callable[[str], int] = estimate) -> str:
         claims, covered, budget=budget, floor=LEAST, taste=TASTE, overhead=lambda _: _LINE_COST
     )
     printed = reply.print_lines(reply.join(candidates[index].fact for index in kept))
-    return f"<observations>\n{printed or '(none)'}\n</observations>\n{tasks.print_hints(entries)}"
+    return printed or "(none)", tasks.print_hints(entries)
 
 
 def describe_candidates(entries: list[Entry]) -> list[_Candidate]:

@@ -31,6 +31,9 @@ _WORD = re.compile(r"\S+\s*")
 
 Count = Callable[[str], int]
 
+#: What the server writes into a request beside memory and messages.
+NOTES = ("<reminder>", "<other-conversations>")
+
 
 class OfflineModel(FunctionModel):
     """Observe, reflect and answer by rules, taking ``delay`` seconds for each call.
@@ -94,11 +97,11 @@ def _asked(messages: Sequence[ModelMessage], info: AgentInfo) -> Asked:
     for message in messages:
         if isinstance(message, ModelResponse):
             said += [Said(False, p.content) for p in message.parts if isinstance(p, TextPart)]
-        for text in _user_texts(message):
-            if text.startswith("<memory>"):
-                memory = text
-            elif not text.startswith("<reminder>"):
-                said.append(Said(True, text))
+        texts = _user_texts(message)
+        if texts and texts[0].startswith("<memory>"):
+            memory = "".join(texts)
+            continue
+        said += [Said(True, text) for text in texts if not text.startswith(NOTES)]
     return Asked(
         memory=memory,
         messages=said,

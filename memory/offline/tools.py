@@ -14,6 +14,7 @@ LONGEST = 160
 """Characters of a call or a result that are worth keeping."""
 
 _BLANKS = re.compile(r"\s+")
+_PLACEHOLDER = re.compile(r"\[(?:Image|File) #\d+: (?P<label>.*)\]")
 _NOISE = re.compile(r"[\s{}\[\]\"]+|(?<=\"):|\s+(?=,)")
 
 
@@ -25,7 +26,9 @@ def describe_tools(entries: list[Entry]) -> list[Fact]:
 def _describe(entry: Entry) -> Fact | None:
     if ATTACHED in entry.who:
         who, _, kind = entry.who.partition(ATTACHED)
-        text = f"attached {kind} {_short(entry.text)}"
+        named = _PLACEHOLDER.fullmatch(entry.text)
+        text = f"attached {kind} {_short(named['label'] if named else entry.text)}"
+        who = "Assistant" if who.startswith("Tool") else who
         return Fact(who, text, "medium", entry.day, entry.time, (entry.number,))
     for label, verb in VERBS.items():
         if entry.who.startswith(label):

@@ -17,7 +17,10 @@ _ENTRY = re.compile(
 )
 _LINE = re.compile(
     r"^(?P<indent> *)[*-] (?:(?P<mark>🔴|🟡|🟢|✅)\ufe0f? )?(?:\((?P<time>\d{1,2}:\d\d)\) )?"
-    r"(?P<text>.*?)(?: \[#(?P<number>\d+)\])?$"
+    r"(?P<text>.*?)(?: \[#(?P<number>\d+)\])?(?: \[messages? \d+(?:-\d+)?(?: of [\w-]+)?\])?$"
+)
+_THREAD = re.compile(
+    r"^<thread id=\"(?P<label>[^\"\n]*)\">\n(?P<text>.*?)\n?^</thread>$", re.MULTILINE | re.DOTALL
 )
 _NAME = re.compile(r"^(?P<name>[A-Z][\w.'-]*(?: [A-Z][\w.'-]*)?): ")
 _HEADING_WORDS = (
@@ -59,6 +62,11 @@ def block(prompt: str, tag: str) -> str:
     start = prompt.rfind(f"<{tag}>\n")
     end = prompt.find(f"\n</{tag}>", start)
     return prompt[start + len(tag) + 3 : end] if 0 <= start < end else ""
+
+
+def read_threads(conversation: str) -> list[tuple[str, str]]:
+    """Return the label and the transcript of each thread; nothing when there is only one."""
+    return [(match["label"], match["text"]) for match in _THREAD.finditer(conversation)]
 
 
 def read_entries(conversation: str) -> list[Entry]:

@@ -68,6 +68,33 @@ def test_a_wish_for_exact_words_is_looked_up_by_its_keywords() -> None:
     assert call == Call("recall", {"query": "Lisbon"})
 
 
+MODES = {"recall": {"properties": {"mode": {}, "query": {}, "anchor": {}, "limit": {}}}}
+
+
+def test_a_recall_that_has_modes_is_told_that_words_are_meant() -> None:
+    call = answer(asked("Quote exactly what I said about Lisbon", tools=MODES))
+
+    assert call == Call("recall", {"query": "Lisbon", "mode": "words"})
+
+
+def test_a_wish_without_keywords_brings_the_newest_messages_back() -> None:
+    assert answer(asked("Recall it", tools=MODES)) == Call("recall", {"anchor": "end", "limit": 4})
+
+
+def test_what_recall_says_of_its_page_is_not_quoted() -> None:
+    result = "Messages.\nThere are more.\n\n[1] User (10:00): I live there\n\n[2] User: I do"
+    told = str(answer(asked("Quote Lisbon", tools=MODES, results=[("recall", result)])))
+
+    assert "There are more" not in told
+    assert "> [1] User (10:00): I live there\n>\n> [2] User: I do" in told
+
+
+def test_a_refusal_of_recall_is_told_as_it_is() -> None:
+    told = answer(asked("Quote Lisbon", tools=MODES, results=[("recall", "Switched off.")]))
+
+    assert "> Switched off." in str(told)
+
+
 def test_a_result_is_told_instead_of_asking_again() -> None:
     told = answer(
         asked("What time is it?", tools={"current_time": {}}, results=[("current_time", "noon")])
@@ -82,3 +109,10 @@ def test_recalled_words_are_quoted() -> None:
     )
 
     assert "> [1] User: I live there" in str(told)
+
+
+def test_the_messages_a_line_rests_on_are_not_part_of_what_it_says() -> None:
+    memory = MEMORY.replace("lives Lisbon\n", "lives Lisbon [messages 1-3]\n")
+    prompt = [Said(True, "Where do I live?")]
+
+    assert answer(Asked(memory=memory, messages=prompt)) == answer(asked("Where do I live?"))

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from memory.engine.parsing import parse_observer
-from memory.engine.prompts.observer import observer_request
+from memory.engine.parsing import parse_observer, parse_observer_of
+from memory.engine.prompts.observer import observer_request, observer_request_of
 from memory.engine.values import (
     Hints,
     Line,
@@ -19,6 +19,7 @@ from memory.engine.values import (
     ObserverOutput,
     Part,
     PartKind,
+    Section,
 )
 from memory.offline.extract import estimate, observe
 
@@ -197,3 +198,47 @@ def test_six_thousand_tokens_are_read_at_once() -> None:
     observed(talk(*text))
 
     assert process_time() - began < 1.0
+
+
+def test_several_threads_are_observed_each_in_its_block() -> None:
+    sections = [
+        Section("work", talk("My name is Ada and I live in Lisbon.", "Nice!")),
+        Section("empty", []),
+        Section("home", talk("I adopted a dog named Rex yesterday.", "How lovely!", "Bye")),
+        Section("chat", talk("Hi", "Hello")),
+    ]
+    request = observer_request_of(sections, previous=(), tz=UTC, tokenizer=Letters())
+
+    reply = observe("\n".join(request.prompt))
+    outputs = parse_observer_of(reply, tz=UTC, sections=request.sections)
+
+    work, empty, home, chat = (output and texts(output) for output in outputs)
+    assert work == "User: name Ada live Lisbon"
+    assert home is not None
+    assert "dog named Rex" in home
+    assert (empty, chat) == ("", "")
+
+
+def test_media_and_gaps_between_messages_change_nothing() -> None:
+    picture = Part(PartKind.ATTACHMENT, "plan.png", media_type="image/png", media="k1")
+    gap = Part(PartKind.GAP, "2 hours later — May 8, 2023, 16:00")
+    messages = [
+        said(Part(PartKind.USER, "My name is Ada."), picture, position=1, by_user=True),
+        said(gap, position=2, by_user=True),
+        said(Part(PartKind.USER, "I live in Lisbon."), position=3, by_user=True),
+    ]
+    request = observer_request(
+        messages,
+        previous=(),
+        hints=Hints(),
+        tz=UTC,
+        tokenizer=Letters(),
+        attachments=lambda part: True,
+    )
+
+    reply = observe("\n".join(request.prompt))
+
+    assert len(request.prompt) == 3
+    told = texts(parse_observer(reply, tz=UTC, known=request.numbers))
+    assert "attached image/png plan.png" in told
+    assert "Lisbon" in told
