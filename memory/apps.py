@@ -7,3 +7,7 @@ class MemoryConfig(AppConfig):
     """Configure the app."""
 
     name = "memory"
+
+    def ready(self) -> None:
+        """Register the checks that run when the server starts."""
+        from . import checks  # noqa: F401

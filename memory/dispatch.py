@@ -69,6 +69,15 @@ class LoopDispatcher:
                 self._again.discard(thread_id)
                 self._start(thread_id)
 
+    @property
+    def busy(self) -> bool:
+        """Tell whether any work is under way."""
+        return bool(self._tasks)
+
+    async def settled(self) -> None:
+        """Wait for the work under way now; what it wakes anew is not waited for."""
+        await asyncio.gather(*self._tasks.values(), return_exceptions=True)
+
     async def stop(self) -> None:
         """Cancel the work under way and begin none; its cycles are left to their leases."""
         self._stopped = True
@@ -101,3 +110,17 @@ cycles = Switch()
 def dispatch(thread_id: UUID) -> None:
     """Wake whoever runs cycles for a thread, after commit."""
     cycles.dispatch(thread_id)
+
+
+#: What can be asked for whatever the thresholds say; each wakes a runner of its own.
+OPERATIONS = ("observe", "buffer", "activate", "reflect")
+asked = {operation: Switch() for operation in OPERATIONS}
+
+
+def ask(operation: str, thread_id: UUID) -> None:
+    """Wake whoever carries out an operation on a thread's memory, after commit.
+
+    Unlike a cycle that is due, what was asked for has no row before it begins: a lost wake-up
+    means asking again.
+    """
+    asked[operation].dispatch(thread_id)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from functools import lru_cache
 from typing import NamedTuple
 
@@ -31,10 +31,9 @@ from pydantic_ai.exceptions import (
 from pydantic_ai.models import Model, infer_model
 
 from memory.engine.parsing import BadOutput
+from memory.tiers import COMPATIBLE, OFFLINE
 from memory.tokens import count
 
-OFFLINE = "offline"
-COMPATIBLE = "openai-compatible"
 OLLAMA = "ollama"
 BASE_URL_VARIABLE = "OM_MODEL_BASE_URL"
 LONGEST_SENTENCE = 300
@@ -96,6 +95,29 @@ def shared(
     Raises ModelUnavailable, and tries again at the next call.
     """
     return resolve(name, delay=delay, base_url=base_url, api_key=api_key)
+
+
+class Available(NamedTuple):
+    """Hold the first model of several that can be used, and why those before it cannot."""
+
+    name: str
+    model: Model
+    skipped: tuple[str, ...]
+
+
+def first_available(names: Iterable[str], resolve: Callable[[str], Model] = shared) -> Available:
+    """Return the first of some models that is set up: its package installed, its key at hand.
+
+    The first use of a provider imports its package, which takes seconds: not for a loop. Raises
+    ModelUnavailable with every reason when none is.
+    """
+    skipped: list[str] = []
+    for name in names:
+        try:
+            return Available(name, resolve(name), tuple(skipped))
+        except ModelUnavailable as unavailable:
+            skipped.append(str(unavailable))
+    raise ModelUnavailable(" ".join(skipped) or "No model was named: set OM_MODEL.")
 
 
 def explain(error: BaseException) -> str:

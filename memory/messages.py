@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
-from typing import Any
+from typing import Any, TypeGuard, cast
 from urllib.parse import urlsplit
 
 from pydantic_ai.messages import (
@@ -20,6 +20,7 @@ from pydantic_ai.messages import (
     ModelMessage,
     ModelMessagesTypeAdapter,
     ModelRequest,
+    ModelRequestPart,
     MultiModalContent,
     NativeToolCallPart,
     NativeToolReturnPart,
@@ -32,11 +33,18 @@ from pydantic_ai.messages import (
     ToolCallPart,
     ToolReturnPart,
     UploadedFile,
+    UserContent,
     UserPromptPart,
 )
 from pydantic_core import PydanticSerializationError
 
+from memory.detach import Missing, attach, detach
+from memory.engine.escape import clean, escape
 from memory.engine.values import MessageKind, Part, PartKind
+from memory.stored import REFERENCES, reference_of
+
+GAP = "omsite_gap"
+"""The key of a request's ``metadata`` that says its first part is a gap marker, and which."""
 
 INTERRUPTED = "The turn was interrupted before this tool gave a result."
 
@@ -69,50 +77,126 @@ def parts_of(message: ModelMessage) -> tuple[Part, ...]:
     System prompts, cache points and records of settings are not part of the conversation and
     yield nothing. Tools run by the provider itself carry no call id: they are never left open.
     """
+    marker = gap_of(message)
+    parts = message.parts[1:] if marker else message.parts
     try:
-        pieces = [piece for part in message.parts for piece in _pieces(part)]
+        pieces = [piece for part in parts for piece in _pieces(part)]
     except PydanticSerializationError:
         # Arguments or a result hold text that JSON cannot carry: read them as they are stored.
         return parts_of(load(dump(message)))
+    if marker:
+        pieces.insert(0, Part(PartKind.GAP, marker))
     return tuple(
         replace(piece, text=safe_text(piece.text), tool=safe_text(piece.tool)) for piece in pieces
     )
 
 
+def attachments(message: ModelMessage) -> tuple[MultiModalContent | Missing, ...]:
+    """Return the pictures and files of a message, one for each ATTACHMENT of ``parts_of``."""
+    return tuple(item for part in message.parts for item in _attached(part))
+
+
+def gap_of(message: ModelMessage) -> str:
+    """Return the gap marker a request opens with, or nothing.
+
+    It is told by what the application noted beside the parts, never by what a text says.
+    """
+    if not (isinstance(message, ModelRequest) and message.metadata and message.parts):
+        return ""
+    noted = message.metadata.get(GAP)
+    return noted if isinstance(noted, str) else ""
+
+
 def plain_text(message: ModelMessage) -> str:
     """Return what people can search a message by: everything it says but its thinking."""
     return "\n".join(
-        f"{part.tool} {part.text}".strip()
+        part.text if part.kind is PartKind.ATTACHMENT else f"{part.tool} {part.text}".strip()
         for part in parts_of(message)
-        if part.kind is not PartKind.THINKING
+        if part.kind not in (PartKind.THINKING, PartKind.GAP)
     )
 
 
 def dump(message: ModelMessage) -> dict[str, Any]:
     """Return the message as a JSON object that every database takes.
 
-    Everything comes back equal from ``load`` except the instructions, which are left out, the
-    characters that ``safe_text`` replaces, and what JSON has no form for inside a tool's result
-    or a provider's details: a time, say, comes back as text.
+    The bytes of pictures and files are stored, and referenced under the key ``media``; this
+    alone touches the database. Everything comes back equal from ``load`` except the
+    instructions, which are left out, the characters that ``safe_text`` replaces, and what JSON
+    has no form for inside a tool's result or a provider's details: a time, say, comes back as
+    text.
     """
-    payload: dict[str, Any] = ModelMessagesTypeAdapter.dump_python([message], mode="json")[0]
+    bare, references = detach(message)
+    payload: dict[str, Any] = ModelMessagesTypeAdapter.dump_python([bare], mode="json")[0]
     if isinstance(message, ModelRequest):
         payload["instructions"] = None
+    if references:
+        payload[REFERENCES] = references
     safe: dict[str, Any] = _safe_tree(payload)
     return safe
+
+
+def in_words(message: ModelMessage) -> ModelMessage:
+    """Return a message whose results JSON has no form for are text, like one that holds itself."""
+    parts: list[Any] = [
+        replace(part, content=_written(part.content)) if _unfit(part) else part
+        for part in message.parts
+    ]
+    told: Any = message
+    return cast("ModelMessage", replace(told, parts=parts))
+
+
+def _unfit(part: Any) -> TypeGuard[ToolReturnPart]:
+    if not isinstance(part, ToolReturnPart):
+        return False
+    try:
+        dump(ModelRequest(parts=[part]))
+    except (PydanticSerializationError, RecursionError):
+        return True
+    return False
+
+
+def _written(content: Any) -> str:
+    try:
+        return repr(content)
+    except Exception:  # noqa: BLE001 - a tool may return whatever it likes
+        return f"({type(content).__name__} that cannot be written down)"
 
 
 def load(payload: dict[str, Any]) -> ModelMessage:
     """Return the message that ``dump`` made this object of.
 
-    Raises pydantic's ValidationError when the object is not a message.
+    Pictures and files are read when their bytes are asked for; where they are gone, a sentence
+    says so. Raises pydantic's ValidationError when the object is not a message.
     """
-    return ModelMessagesTypeAdapter.validate_json(json.dumps([payload]))[0]
+    references = payload.get(REFERENCES)
+    if references:
+        payload = {key: value for key, value in payload.items() if key != REFERENCES}
+    message = ModelMessagesTypeAdapter.validate_json(json.dumps([payload]))[0]
+    return attach(message, references) if references else message
 
 
-def user_prompt(text: str, at: datetime) -> ModelRequest:
-    """Return the request that opens a turn: what a person wrote, and when."""
-    return ModelRequest(parts=[UserPromptPart(text, timestamp=at)], timestamp=at)
+def user_prompt(
+    text: str,
+    at: datetime,
+    *,
+    attachments: Sequence[MultiModalContent | Missing] = (),
+    gap: str = "",
+) -> ModelRequest:
+    """Return the request that opens a turn: what a person wrote, and when.
+
+    ``attachments`` follow the text in their order. ``gap`` says how long nothing was said, like
+    ``2 hours later``; the model reads it as a reminder before the text.
+    """
+    content: str | list[UserContent] = text
+    if attachments:
+        content = [text, *attachments] if text.strip() else [*attachments]
+    parts: list[ModelRequestPart] = [UserPromptPart(content, timestamp=at)]
+    if not gap:
+        return ModelRequest(parts=parts, timestamp=at)
+    told = f"<reminder>{escape(clean(gap))}</reminder>"
+    return ModelRequest(
+        parts=[UserPromptPart(told, timestamp=at), *parts], timestamp=at, metadata={GAP: gap}
+    )
 
 
 def open_calls(messages: Iterable[ModelMessage]) -> list[ToolCallPart]:
@@ -191,16 +275,16 @@ def _prompt(part: UserPromptPart) -> Iterator[Part]:
     for item in items:
         if isinstance(item, str):
             yield Part(PartKind.USER, item)
+        elif isinstance(item, _FILES):
+            yield _attachment(item)
         elif isinstance(item, TextContent):
             yield Part(PartKind.USER, item.content)
-        elif isinstance(item, FileUrl | BinaryContent | UploadedFile):
-            yield _attachment(item)
 
 
 def _result(part: BaseToolReturnPart[Any], call_id: str) -> Iterator[Part]:
     kind = PartKind.RESULT if part.outcome == "success" else PartKind.FAILURE
     yield Part(kind, part.model_response_str(wrap_if_error=False), part.tool_name, call_id)
-    yield from map(_attachment, part.files)
+    yield from (_attachment(item, part.tool_name) for item in part.files)
 
 
 def _retry(part: RetryPromptPart) -> Part:
@@ -209,11 +293,39 @@ def _retry(part: RetryPromptPart) -> Part:
     return Part(PartKind.FAILURE, part.model_response(), part.tool_name, part.tool_call_id)
 
 
-def _attachment(item: MultiModalContent) -> Part:
-    return Part(PartKind.ATTACHMENT, _label(item), media_type=_media_type(item))
+_FILES = (FileUrl, BinaryContent, UploadedFile, Missing)
 
 
-def _label(item: MultiModalContent) -> str:
+def _attached(part: object) -> Iterator[MultiModalContent | Missing]:
+    match part:
+        case UserPromptPart(content=[*items]):
+            yield from (item for item in items if isinstance(item, _FILES))
+        case BaseToolReturnPart():
+            yield from part.files
+        case FilePart():
+            yield part.content
+
+
+def _attachment(item: MultiModalContent | Missing, tool: str = "") -> Part:
+    return Part(
+        PartKind.ATTACHMENT,
+        _label(item),
+        tool=tool,
+        media_type=media_type_of(item),
+        media=_media_key(item),
+    )
+
+
+def _media_key(item: MultiModalContent | Missing) -> str:
+    if isinstance(item, Missing):
+        key: str = item.metadata["reference"].hash
+        return key
+    return reference_of(item).hash if isinstance(item, BinaryContent) else ""
+
+
+def _label(item: MultiModalContent | Missing) -> str:
+    if isinstance(item, Missing):
+        return str(item.metadata["name"])
     if isinstance(item, UploadedFile):
         return item.file_id
     if isinstance(item, FileUrl) and not item.url.startswith("data:"):
@@ -223,7 +335,10 @@ def _label(item: MultiModalContent) -> str:
     return item.identifier
 
 
-def _media_type(item: MultiModalContent) -> str:
+def media_type_of(item: MultiModalContent | Missing) -> str:
+    """Return the media type of a picture or file, or that of unknown bytes."""
+    if isinstance(item, Missing):
+        return str(item.metadata["media_type"])
     try:
         return item.media_type
     except ValueError:

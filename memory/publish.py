@@ -6,7 +6,11 @@ compare what they show with the rows now and then, and nothing depends on an eve
 
 from __future__ import annotations
 
+import asyncio
 import logging
+from collections import deque
+from collections.abc import Callable
+from contextvars import Context
 from uuid import UUID
 
 from asgiref.sync import async_to_sync
@@ -28,9 +32,51 @@ def record_group(record_id: UUID) -> str:
     return f"record.{record_id.hex}"
 
 
+class LoopPublisher:
+    """Send events on one event loop, in order, without holding up the thread that committed."""
+
+    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
+        self._loop = loop
+        self._waiting: deque[Event] = deque()
+        self._woken = False
+        self._sending: asyncio.Task[None] | None = None
+
+    def __call__(self, event: Event) -> None:
+        """Take an event from any thread."""
+        self._waiting.append(event)
+        # Waking the loop costs more than all else here: once is enough for what comes together.
+        if not self._woken:
+            self._woken = True
+            # The caller's context holds asgiref's marks of the thread it runs in.
+            self._loop.call_soon_threadsafe(self._wake, context=Context())
+
+    def _wake(self) -> None:
+        # First this, then the look at what waits: an event is never left to nobody.
+        self._woken = False
+        if self._sending is None or self._sending.done():
+            self._sending = self._loop.create_task(self._send())
+
+    async def _send(self) -> None:
+        while self._waiting:
+            await send(self._waiting.popleft())
+
+
+def _send_now(event: Event) -> None:
+    async_to_sync(send)(event)
+
+
+_publisher: Callable[[Event], None] = _send_now
+
+
+def publish_with(publisher: Callable[[Event], None] | None) -> None:
+    """Send events with a publisher from now on; with None, each in the thread that commits."""
+    global _publisher
+    _publisher = publisher or _send_now
+
+
 def publish(event: Event) -> None:
     """Send an event once the surrounding transaction is committed."""
-    transaction.on_commit(lambda: async_to_sync(send)(event))
+    transaction.on_commit(lambda: _publisher(event))
 
 
 async def send(event: Event) -> None:

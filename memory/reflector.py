@@ -42,4 +42,5 @@ async def reflect(
         return parse_reflector(text, tz=tz, known=request.numbers)
 
     question = Question("reflector", request.instructions, request.prompt, model, settings)
-    return Reflected(*await ask_for(read, question, timeout=timeout))
+    # What a cut reply lacks would be gone from memory.
+    return Reflected(*await ask_for(read, question, timeout=timeout, whole=True))

@@ -1,46 +1,102 @@
-"""Run cycles in a Celery worker."""
+"""Run cycles in Celery workers.
+
+A worker's threads wait for models; all of a process share one event loop, on which its model
+clients and their connections live. Observers and Reflectors have queues of their own, so that a
+long reflection holds up no observation. A message in a queue is only the news that something
+may be due: cycles are rows, and a queue that lost everything costs time until the next sweep.
+"""
 
 from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable
-from functools import lru_cache
-from typing import Any
+from collections.abc import Callable, Coroutine, Sequence
+from functools import lru_cache, partial
+from threading import Thread
+from typing import Any, TypeVar
 from uuid import UUID
 
 from celery import shared_task
 from kombu.exceptions import OperationalError
 
-from memory.services.due import run_due
+from memory.dispatch import OPERATIONS, asked, cycles
+from memory.publish import LoopPublisher, publish_with
+from memory.services import sweep as cycles_sweep
+from memory.services.asked import carry_out
+from memory.services.due import Work, run_due
 
 logger = logging.getLogger(__name__)
 
+_Result = TypeVar("_Result")
+
 
 @shared_task(acks_late=True, reject_on_worker_lost=True, ignore_result=True)  # type: ignore[untyped-decorator]
-def run_due_cycles(thread_id: str, **_: Any) -> None:
-    """Run what is due for a thread. Delivered twice, or too late, it finds nothing to do."""
-    _runner().run(run_due(UUID(thread_id)))
+def run_observers(thread_id: str, **_: Any) -> None:
+    """Run the Observers due for a thread. Delivered twice, or too late, it finds nothing to do."""
+    if wait_for(run_due(UUID(thread_id), work=Work.OBSERVER)):
+        wake(run_reflectors.delay, thread_id)
+
+
+@shared_task(acks_late=True, reject_on_worker_lost=True, ignore_result=True)  # type: ignore[untyped-decorator]
+def run_reflectors(thread_id: str, **_: Any) -> None:
+    """Run the Reflectors due for a thread. Delivered twice, or too late, it finds nothing to do."""
+    wait_for(run_due(UUID(thread_id), work=Work.REFLECTOR))
+
+
+@shared_task(ignore_result=True)  # type: ignore[untyped-decorator]
+def run_asked(thread_id: str, operation: str, **_: Any) -> None:
+    """Carry out what a person asked for; not again when the worker dies, since they may have."""
+    wait_for(carry_out(operation, UUID(thread_id)))
+
+
+@shared_task(ignore_result=True)  # type: ignore[untyped-decorator]
+def sweep(**_: Any) -> None:
+    """Take over what dead processes left, and start what is due and was not told."""
+    cycles_sweep.sweep()
 
 
 @lru_cache(maxsize=1)
-def _runner() -> asyncio.Runner:
-    """Return this process's event loop: model clients live on the loop that made them.
+def loop() -> asyncio.AbstractEventLoop:
+    """Return this process's event loop, which runs in a thread of its own."""
+    made = asyncio.new_event_loop()
+    Thread(target=made.run_forever, name="models", daemon=True).start()
+    return made
 
-    A worker runs one task at a time per process (the prefork and solo pools).
-    """
-    return asyncio.Runner()
+
+def wait_for(work: Coroutine[Any, Any, _Result]) -> _Result:
+    """Run work on this process's event loop and return its result, in the task's thread."""
+    return asyncio.run_coroutine_threadsafe(work, loop()).result()
+
+
+def wake_workers() -> None:
+    """Let whatever becomes due in this process wake workers."""
+    cycles.use(CeleryDispatcher())
+    for operation in OPERATIONS:
+        asked[operation].use(CeleryDispatcher([partial(run_asked.delay, operation=operation)]))
+
+
+def begin() -> None:
+    """Make this process a worker: what it finds due wakes workers, its events go out in order."""
+    loop.cache_clear()
+    wake_workers()
+    publish_with(LoopPublisher(loop()))
 
 
 class CeleryDispatcher:
-    """Wake a worker through the broker."""
+    """Wake workers through the broker."""
 
-    def __init__(self, queue: Callable[[str], object] = run_due_cycles.delay) -> None:
-        self._queue = queue
+    def __init__(self, queues: Sequence[Callable[[str], object]] = ()) -> None:
+        self._queues = queues or (run_observers.delay, run_reflectors.delay)
 
     def wake(self, thread_id: UUID) -> None:
         """Queue the thread; a broker that is away costs time until the next sweep."""
-        try:
-            self._queue(str(thread_id))
-        except OperationalError:
-            logger.warning("The broker does not answer; thread %s waits for the sweep.", thread_id)
+        for queue in self._queues:
+            wake(queue, str(thread_id))
+
+
+def wake(queue: Callable[[str], object], thread_id: str) -> None:
+    """Queue a thread where the broker answers."""
+    try:
+        queue(thread_id)
+    except OperationalError:
+        logger.warning("The broker does not answer; thread %s waits for the sweep.", thread_id)

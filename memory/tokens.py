@@ -5,17 +5,31 @@ from __future__ import annotations
 import base64
 import gzip
 import hashlib
+import json
 import re
 import types
+from dataclasses import replace
+from functools import lru_cache
 from importlib import resources
 from threading import Lock
 
 import tiktoken
 import tiktoken_ext.openai_public as published
-from pydantic_ai.messages import ModelMessage, ModelRequest, SystemPromptPart
+from pydantic_ai.messages import (
+    BinaryContent,
+    ModelMessage,
+    ModelRequest,
+    MultiModalContent,
+    SystemPromptPart,
+    UserPromptPart,
+)
 
+from memory.detach import Missing
 from memory.engine.values import Part, PartKind
-from memory.messages import parts_of, safe_text
+from memory.headers import TEXT_TYPES
+from memory.media_tokens import Shape, detail_of, media_tokens
+from memory.messages import attachments, gap_of, media_type_of, parts_of, safe_text
+from memory.stored import Reference, estimate_of, reference_of
 
 ENCODING = "o200k_base"
 
@@ -24,10 +38,6 @@ MESSAGE_TOKENS = 4
 
 CALL_TOKENS = 8
 """What one tool call or tool result costs besides its name and content: its id and its envelope."""
-
-ATTACHMENT_TOKENS = 1600
-"""A flat figure for any picture or file: about what the largest picture costs that providers
-do not scale down. It stands until attachments are measured one by one."""
 
 BLANK_RUN = 500_000
 """Whitespace characters in a row that are counted apart: tiktoken's pattern overflows its stack
@@ -117,6 +127,28 @@ class O200k:
 TOKENIZER = O200k()
 
 
+class ByLine:
+    """Count text line by line and remember the lines: for texts of which most was counted before.
+
+    A line's end is a token's end in nearly all text, so the sum is what counting the whole
+    would give, or a token or two more.
+    """
+
+    def count(self, text: str) -> int:
+        """Return about how many tokens a text has."""
+        return sum(_count_line(line) for line in text.splitlines(keepends=True))
+
+    def clip(self, text: str, limit: int) -> str:
+        """Return the longest beginning of a text that has at most ``limit`` tokens."""
+        return _clip_line(text, limit)
+
+
+_count_line = lru_cache(maxsize=8192)(TOKENIZER.count)
+_clip_line = lru_cache(maxsize=1024)(TOKENIZER.clip)
+
+BY_LINE = ByLine()
+
+
 def count(text: str) -> int:
     """Return how many o200k_base tokens a text has."""
     return TOKENIZER.count(text)
@@ -132,30 +164,61 @@ def warm() -> None:
     TOKENIZER.warm()
 
 
-def count_message(message: ModelMessage) -> int:
+def count_message(message: ModelMessage, model: str = "") -> int:
     """Return what a message costs each time it is sent to a model.
 
     Texts, tool names, arguments and results cost what they are as sent; thinking costs nothing,
-    because it is not sent again; an attachment costs ``ATTACHMENT_TOKENS``. Instructions are not
-    part of a message.
+    because it is not sent again; pictures and files cost what the named model's provider asks
+    for them, or what the application said. Instructions are not part of a message.
     """
     parts = sum(_count_part(part) for part in parts_of(message))
-    return MESSAGE_TOKENS + parts + _count_system_prompts(message)
+    files = sum(count_media(item, model) for item in attachments(message))
+    return MESSAGE_TOKENS + parts + files + _count_hidden(message)
+
+
+def count_media(item: MultiModalContent | Missing, model: str = "") -> int:
+    """Return what one picture or file costs; nothing is fetched or uploaded to find out."""
+    if isinstance(item, Missing):
+        return _count_kept(item.metadata["reference"], Shape(media_type_of(item)), model)
+    shape = Shape(media_type_of(item), detail=detail_of(item.vendor_metadata))
+    if isinstance(item, BinaryContent):
+        reference = reference_of(item)
+        if reference.tokens is None and shape.media_type.lower() in TEXT_TYPES:
+            return count(item.data.decode(errors="replace"))
+        return _count_kept(reference, shape, model)
+    said = estimate_of(item)
+    if said is not None:
+        return said
+    if shape.is_image:
+        return media_tokens(shape, model)
+    return count(
+        json.dumps({"type": item.kind, "media_type": shape.media_type, "name": item.identifier})
+    )
+
+
+def _count_kept(reference: Reference, shape: Shape, model: str) -> int:
+    if reference.tokens is not None:
+        return reference.tokens
+    known = replace(shape, size=reference.size, width=reference.width, height=reference.height)
+    return media_tokens(known, model)
 
 
 def _count_part(part: Part) -> int:
     match part.kind:
-        case PartKind.THINKING:
+        case PartKind.THINKING | PartKind.ATTACHMENT | PartKind.GAP:
             return 0
-        case PartKind.ATTACHMENT:
-            return ATTACHMENT_TOKENS
         case PartKind.CALL | PartKind.RESULT | PartKind.FAILURE:
             return CALL_TOKENS + count(part.tool) + count(part.text)
         case _:
             return count(part.text)
 
 
-def _count_system_prompts(message: ModelMessage) -> int:
+def _count_hidden(message: ModelMessage) -> int:
+    """Count what is sent but no part of the conversation: system prompts, the gap marker."""
     if not isinstance(message, ModelRequest):
         return 0
-    return sum(count(part.content) for part in message.parts if isinstance(part, SystemPromptPart))
+    told = [part.content for part in message.parts if isinstance(part, SystemPromptPart)]
+    match message.parts[:1]:
+        case [UserPromptPart(content=str(marker))] if gap_of(message):
+            told.append(marker)
+    return sum(map(count, told))

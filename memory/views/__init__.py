@@ -1,1 +1,0 @@
-"""Answer the pages of the memory."""
