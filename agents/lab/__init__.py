@@ -1,0 +1,1 @@
+"""Try memory out with several people at once: panes, scenarios, and a check for leaks."""
