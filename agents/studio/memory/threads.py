@@ -1,0 +1,52 @@
+"""List the memories of a resource whose conversations remember each for itself."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+
+from django.db.models import F, OuterRef, QuerySet, Subquery
+
+from agents import words
+from memory.models import MemoryRecord, Revision, Thread
+
+MOST = 100
+
+
+@dataclass(frozen=True)
+class ThreadRow:
+    """Show one conversation and the size of its memory."""
+
+    href: str
+    title: str
+    words: str
+    active_at: str
+    active_words: str
+
+
+def rows_of(threads: QuerySet[Thread], now: datetime) -> list[ThreadRow]:
+    """Return the rows, the last active first, in one statement."""
+    records = MemoryRecord.objects.filter(
+        thread=OuterRef("pk"), closed_at__isnull=True, scope=MemoryRecord.Scope.THREAD
+    )
+    newest = Revision.objects.filter(record__thread=OuterRef("pk"), record__closed_at__isnull=True)
+    rows = threads.annotate(
+        revision=Subquery(records.values("revision")[:1]),
+        size=Subquery(newest.order_by("-number").values("tokens_after")[:1]),
+        said=F("last_position"),
+    )
+    return [_row(thread, now) for thread in rows[:MOST]]
+
+
+def _row(thread: Thread, now: datetime) -> ThreadRow:
+    revision, size = getattr(thread, "revision", None), getattr(thread, "size", None)
+    told = (
+        f"revision {revision} · {words.tokens(size or 0)} tokens" if revision else "no memory yet"
+    )
+    return ThreadRow(
+        href=f"/memory/{thread.pk}/",
+        title=str(thread),
+        words=told,
+        active_at=thread.last_active_at.isoformat(timespec="seconds"),
+        active_words=words.ago(now, thread.last_active_at),
+    )
