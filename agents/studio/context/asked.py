@@ -1,0 +1,81 @@
+"""Read what the page is asked to suppose: a draft, other options, another scope."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+from urllib.parse import urlencode
+
+from pydantic import ValidationError
+
+from agents.services.send import LONGEST_PROMPT
+from memory.config import merged, problems
+from memory.messages import safe_text
+from memory.models import MemoryRecord
+from memory.models.state import State
+
+#: The options that may be supposed: their kind, their name on the page, and what they mean.
+OPTIONS: dict[str, tuple[type[int] | type[float], str, str]] = {
+    "message_tokens": (int, "Observe messages at", "tokens"),
+    "buffer_activation": (float, "Share to take away", "0 to 1, or tokens to keep"),
+    "observation_tokens": (int, "Condense observations at", "tokens"),
+    "context_tokens": (int, "Model window", "tokens"),
+}
+SCOPES = MemoryRecord.Scope.values
+
+
+@dataclass(frozen=True)
+class Asked:
+    """Hold what to suppose. ``typed`` is what the fields of the form said."""
+
+    draft: str = ""
+    options: Mapping[str, Any] = field(default_factory=dict)
+    scope: str = ""
+    activate: bool = False
+    typed: Mapping[str, str] = field(default_factory=dict)
+    wrong: tuple[str, ...] = ()
+
+    @property
+    def supposes(self) -> bool:
+        """Tell whether anything but a draft is supposed."""
+        return bool(self.options or self.scope or self.activate)
+
+    @property
+    def query(self) -> str:
+        """Return the query that asks the same."""
+        return urlencode({name: text for name, text in self.typed.items() if text})
+
+
+def read(query: Mapping[str, str]) -> Asked:
+    """Return what a query asks to suppose; what is no number is said to be wrong."""
+    names = ("draft", *OPTIONS, "scope", "activate")
+    typed = {name: query.get(name, "").strip() for name in names}
+    options, wrong = {}, []
+    for name, (kind, label, _) in OPTIONS.items():
+        if not typed[name]:
+            continue
+        try:
+            options[name] = kind(typed[name])
+        except ValueError:
+            wrong.append(f"{label}: “{typed[name][:40]}” is no number.")
+    return Asked(
+        draft=safe_text(query.get("draft", ""))[:LONGEST_PROMPT],
+        options=options,
+        scope=typed["scope"] if typed["scope"] in SCOPES else "",
+        activate=bool(typed["activate"]),
+        typed=typed,
+        wrong=tuple(wrong),
+    )
+
+
+def refusals(state: State, asked: Asked) -> Iterator[str]:
+    """Yield what is wrong with what is supposed, in sentences."""
+    yield from asked.wrong
+    config = state.record.config if state.record is not None else {}
+    try:
+        merged(json.loads(state.of_agent) or {}, {**config, **asked.options})
+    except ValidationError as error:
+        if asked.options:
+            yield from problems(error)
