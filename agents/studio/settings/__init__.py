@@ -1,0 +1,1 @@
+"""Show and change the options of memory, with what a change would do shown first."""
