@@ -1,0 +1,1 @@
+"""Show, describe and try out the agents that people talk to."""
