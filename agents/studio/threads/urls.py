@@ -1,0 +1,14 @@
+"""Route the threads pages."""
+
+from django.urls import path
+
+from . import views
+
+urlpatterns = [
+    path("", views.threads, name="threads"),
+    path("new", views.new_thread, name="new-thread"),
+    path("bulk", views.bulk, name="threads-bulk"),
+    path("undo", views.undo, name="undo"),
+    path("<uuid:thread_id>/rename", views.rename, name="rename"),
+    path("<uuid:thread_id>/export.<str:extension>", views.exported, name="export"),
+]
