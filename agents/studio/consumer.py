@@ -1,0 +1,136 @@
+"""Connect an open page of the Studio with what it watches."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Iterable
+from time import monotonic
+from typing import Any
+from urllib.parse import parse_qs
+
+from channels.db import database_sync_to_async
+from channels.generic.websocket import AsyncWebsocketConsumer
+from django.utils import timezone
+
+from agents.access import Role, resources_for, role_of, threads_for
+from agents.consumers import (
+    BROKEN,
+    NOT_FOUND,
+    RECHECK_SECONDS,
+    SIGNED_OUT,
+    BadFrame,
+    parsed,
+    signed_in,
+)
+from agents.studio.hub import BadScope, Scope, hub, scopes
+from memory.models import MemoryRecord
+from memory.publish import record_group, thread_group
+
+#: How long events are gathered before a page is told once of all of them.
+COALESCE_SECONDS = 0.1
+
+#: What a page does not ask again for: the words of a running answer, many times a second.
+SMALL = frozenset({"turn.delta"})
+
+
+class StudioConsumer(AsyncWebsocketConsumer):  # type: ignore[misc]
+    """Tell a page when to ask again.
+
+    Closes with 4401 when nobody is signed in (any more), 4404 when the page watches what is
+    not theirs to see, 4400 when it names nothing that can be watched.
+    """
+
+    groups: list[str]
+    telling: asyncio.Task[None] | None = None
+
+    async def dispatch(self, message: dict[str, Any]) -> None:
+        """Handle a message; an event touches no database, so it is spared the thread hop."""
+        if message["type"] == "memory.event":
+            if message["event"]["kind"] not in SMALL:
+                await self.moved(message["event"]["kind"])
+            return
+        await super().dispatch(message)
+
+    async def connect(self) -> None:
+        await self.accept()
+        query = parse_qs(self.scope["query_string"].decode("latin-1"))
+        try:
+            self.watched = scopes(",".join(query.get("watch", [])))
+        except BadScope:
+            await self.close(BROKEN)
+            return
+        if code := await self._checked():
+            await self.close(code)
+            return
+        for group in filter(None, map(_group, self.watched)):
+            await self.channel_layer.group_add(group, self.channel_name)
+            self.groups.append(group)
+        hub().enter(self, self.watched)
+        # What moved between the page's rendering and now was heard by nobody: it asks once.
+        await self._send("watching")
+
+    async def disconnect(self, code: int) -> None:
+        hub().leave(self)
+        if self.telling is not None:
+            self.telling.cancel()
+
+    async def _checked(self) -> int:
+        self.checked_at = monotonic()
+        code: int = await database_sync_to_async(self._admission)()
+        return code
+
+    def _admission(self) -> int:
+        user = self.scope["user"] = signed_in(self.scope)
+        if not user.is_authenticated:
+            return SIGNED_OUT
+        return 0 if may_watch(user, self.watched) else NOT_FOUND
+
+    async def receive(self, text_data: str | None = None, bytes_data: bytes | None = None) -> None:
+        """Take the page's sign of life: from time to time its right to watch is looked at again."""
+        try:
+            parsed(text_data)
+        except BadFrame:
+            return
+        if monotonic() - self.checked_at > RECHECK_SECONDS and (code := await self._checked()):
+            await self.close(code)
+
+    async def moved(self, kind: str) -> None:
+        """Tell the page in a moment, once for all that moves until then."""
+        if self.telling is None or self.telling.done():
+            self.telling = asyncio.create_task(self._tell(kind))
+
+    async def _tell(self, kind: str) -> None:
+        await asyncio.sleep(COALESCE_SECONDS)
+        await self._send("moved", what=kind)
+
+    async def _send(self, kind: str, **fields: str) -> None:
+        frame = {"type": kind, "now": timezone.now().isoformat(), **fields}
+        await self.send(text_data=json.dumps(frame))
+
+
+def _group(scope: Scope) -> str | None:
+    match scope:
+        case ("thread", key):
+            return thread_group(key)
+        case ("record", key):
+            return record_group(key)
+    return None
+
+
+def may_watch(user: Any, watched: Iterable[Scope]) -> bool:
+    """Tell whether somebody may see all that a page watches."""
+    keys: dict[str, set[Any]] = {"thread": set(), "record": set(), "resource": set()}
+    for scope in watched:
+        if scope.kind == "everything":
+            if role_of(user) < Role.OPERATOR:
+                return False
+        else:
+            keys[scope.kind].add(scope.key)
+    records = MemoryRecord.objects.filter(resource__in=resources_for(user))
+    seen = {"thread": threads_for(user), "record": records, "resource": resources_for(user)}
+    return all(
+        seen[kind].filter(pk__in=wanted).count() == len(wanted)
+        for kind, wanted in keys.items()
+        if wanted
+    )

@@ -1,0 +1,24 @@
+"""Route the pages of the Studio."""
+
+from django.urls import include, path
+
+from agents.studio import views
+from agents.studio.styleguide import styleguide
+
+urlpatterns = [
+    path("find/", views.find, name="find"),
+    path("scopes/", views.scopes, name="scopes"),
+    path("styleguide/", styleguide, name="styleguide"),
+    *(path(f"{page}/", views.newest, {"page": page}) for page in ("context", "timeline")),
+    path("", include("agents.studio.home.urls")),
+    path("chat/", include("agents.studio.threads.urls")),
+    path("memory/", include("agents.studio.memory.urls")),
+    path("context/", include("agents.studio.context.urls")),
+    path("timeline/", include("agents.studio.timeline.urls")),
+    path("lab/", include("agents.studio.lab.urls")),
+    path("agents/", include("agents.studio.agents.urls")),
+    path("settings/", include("agents.studio.settings.urls")),
+    path("", include("agents.studio.api.urls")),
+    path("memory/", views.newest, {"page": "memory"}),
+    path("settings/", views.newest, {"page": "settings"}),
+]
