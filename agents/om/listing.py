@@ -46,7 +46,8 @@ def _threads() -> QuerySet[Any]:
     turns = Turn.objects.filter(thread=OuterRef("pk")).order_by().values("thread")
     ways = {"running": Turn.objects.running(), "waiting": Turn.objects.waiting()}
     return (
-        Thread.objects.select_related("resource")
+        Thread.objects.there()
+        .select_related("resource")
         .order_by("-last_active_at")
         .annotate(
             messages_stored=_total(messages.annotate(total=Count("pk"))),

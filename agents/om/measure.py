@@ -20,6 +20,7 @@ from memory.recordings import Recorded, Recording
 from memory.services.look import View, look
 from memory.services.observe import observe_while_waiting
 from memory.services.prepare import Prepared, prepare
+from memory.tiers import OFFLINE
 from memory.tokens import count_message
 
 from ..models import AgentProfile
@@ -100,8 +101,8 @@ def options_for(raw_tokens: int, ratio: float) -> dict[str, Any]:
         # All lines are weighed against each other; condensing only the oldest half would
         # make what was said first the first to go.
         "reflection_buffer_activation": 1.0,
-        "observer_model": llm.OFFLINE,
-        "reflector_model": llm.OFFLINE,
+        "observer_model": OFFLINE,
+        "reflector_model": OFFLINE,
     }
 
 

@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 from argparse import ArgumentParser
+from collections.abc import Sequence
+from json import dumps
 from typing import Any, TextIO
-from uuid import UUID
 
-from django.db.models import Max, Q, Sum
+from django.core.management.base import CommandError
+from django.db.models import Max, Sum
+from pydantic import ValidationError
 
-from memory.config import effective
+from memory.config import effective, explain, options_of_agent, problems
 from memory.models import Cycle, Line, MemoryRecord, Message, Observation, Thread
+from memory.services.operate import gauges
 
+from .outcome import newest_thread
 from .table import write_json, write_table
 
 HELP = "Show each record: revision, gauges, and the cycles that run or failed."
@@ -25,39 +30,74 @@ COLUMNS = {
     "running": "running",
     "failed": "failed",
 }
+OPTIONS = {"option": "option", "value": "value", "source": "set by"}
+NOTHING = "Nothing is remembered yet: there are no records.\n"
 
 
 def add_arguments(parser: ArgumentParser) -> None:
     """Name the options."""
     parser.add_argument("--json", action="store_true", help="write one JSON document")
+    parser.add_argument(
+        "--options", action="store_true", help="each option in force, and who set it"
+    )
 
 
-def run(out: TextIO, *, json: bool) -> int:
-    """Write the open records, the oldest first."""
+def run(out: TextIO, *, json: bool, options: bool = False) -> int:
+    """Write the open records, the oldest first, or their options."""
     records = MemoryRecord.objects.filter(closed_at=None).select_related("thread", "resource")
-    rows = [_row(record) for record in records.order_by("created_at", "pk")]
+    records = records.order_by("created_at", "pk")
+    if options:
+        return _write_options(out, list(records), json=json)
+    rows = [_row(record) for record in records]
     if json:
         write_json(out, {"records": rows})
     elif rows:
         write_table(out, COLUMNS, map(_with_gauges, rows))
     else:
-        out.write("Nothing is remembered yet: there are no records.\n")
+        out.write(NOTHING)
     return 0
 
 
+def _write_options(out: TextIO, records: Sequence[MemoryRecord], *, json: bool) -> int:
+    found = [(record, _options(record)) for record in records]
+    if json:
+        write_json(out, {"records": [{"record": r.pk, "options": rows} for r, rows in found]})
+        return 0
+    for record, rows in found:
+        out.write(f"{record.thread or record.resource} (record {record.pk})\n")
+        write_table(out, OPTIONS, [{**row, "value": dumps(row["value"])} for row in rows])
+    if not found:
+        out.write(NOTHING)
+    return 0
+
+
+def _options(record: MemoryRecord) -> list[dict[str, Any]]:
+    thread = newest_thread(record)
+    of_agent = options_of_agent(thread.agent) if thread else {}
+    try:
+        settings = explain(of_agent, record.config)
+    except ValidationError as error:
+        said = "; ".join(problems(error))
+        raise CommandError(f"The options of record {record.pk} are not in force: {said}") from None
+    return [
+        {"option": name, "value": found.value, "source": found.source}
+        for name, found in settings.items()
+    ]
+
+
 def _row(record: MemoryRecord) -> dict[str, Any]:
-    thread = record.thread
+    thread = newest_thread(record)
     observe, reflect = _thresholds(record, thread)
     lines = Line.objects.as_of(record.pk, record.revision)
     cycles = Cycle.objects.filter(record=record)
     return {
         "record": record.pk,
         "scope": record.scope,
-        "thread": thread.pk if thread else None,
-        "title": str(thread or record.resource),
+        "thread": record.thread_id,
+        "title": str(record.thread or record.resource),
         "revision": record.revision,
         "generation": record.generation,
-        "pending_tokens": sum(_pending(record, thread_id) for thread_id in _threads(record)),
+        "pending_tokens": _pending(record, thread),
         "pending_threshold": observe,
         "observation_tokens": lines.aggregate(total=Sum("tokens"))["total"] or 0,
         "observation_threshold": reflect,
@@ -71,15 +111,14 @@ def _thresholds(record: MemoryRecord, thread: Thread | None) -> tuple[int, int]:
     return thresholds.observe, thresholds.reflect
 
 
-def _threads(record: MemoryRecord) -> list[UUID]:
-    of_record = Q(pk=record.thread_id) | Q(cursors__record=record)
-    return list(Thread.objects.filter(of_record).distinct().values_list("pk", flat=True))
-
-
-def _pending(record: MemoryRecord, thread_id: UUID) -> int:
-    covering = Observation.objects.covering(record.pk, record.revision).filter(thread=thread_id)
+def _pending(record: MemoryRecord, thread: Thread | None) -> int:
+    if thread is None or not thread.remembers:
+        return 0
+    if record.thread_id is None:
+        return gauges(thread.pk).raw
+    covering = Observation.objects.covering(record.pk, record.revision).filter(thread=thread)
     through = covering.aggregate(last=Max("last_position"))["last"] or 0
-    raw = Message.objects.above(thread_id, through).order_by()
+    raw = Message.objects.above(thread.pk, through).order_by()
     return raw.aggregate(total=Sum("tokens"))["total"] or 0
 
 

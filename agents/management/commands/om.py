@@ -7,7 +7,33 @@ from typing import Any
 
 from django.core.management.base import BaseCommand
 
-from agents.om import listing, quality, replay, status, verify
+from agents.om import (
+    activate,
+    buffer,
+    clear,
+    compact,
+    configure,
+    edit,
+    erase,
+    export,
+    finalize,
+    forget,
+    fork,
+    history,
+    import_,
+    import_mastra,
+    lab,
+    listing,
+    note,
+    observe,
+    pin,
+    quality,
+    reflect,
+    replay,
+    restore,
+    status,
+    verify,
+)
 
 SUBCOMMANDS = {
     "replay": replay,
@@ -15,6 +41,26 @@ SUBCOMMANDS = {
     "list": listing,
     "verify": verify,
     "quality": quality,
+    "history": history,
+    "edit": edit,
+    "note": note,
+    "pin": pin,
+    "forget": forget,
+    "restore": restore,
+    "fork": fork,
+    "clear": clear,
+    "erase": erase,
+    "observe": observe,
+    "buffer": buffer,
+    "activate": activate,
+    "reflect": reflect,
+    "compact": compact,
+    "finalize": finalize,
+    "configure": configure,
+    "export": export,
+    "import": import_,
+    "lab": lab,
+    "import-mastra": import_mastra,
 }
 DJANGO_OPTIONS = (
     "settings",
@@ -32,7 +78,7 @@ DJANGO_OPTIONS = (
 class Command(BaseCommand):
     """Lead to the subcommands."""
 
-    help = "Replay conversations, look at memory, and check that it is sound."
+    help = "Replay conversations, look at memory, change it, and check that it is sound."
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         subparsers = parser.add_subparsers(dest="subcommand", required=True, metavar="COMMAND")
