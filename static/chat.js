@@ -1,0 +1,138 @@
+"use strict";
+// The chat page: unsent messages, the log, the panel. The frame around it is studio.js.
+(() => {
+  const { one, all, on, memory, hooks, keys, acts, swap, transmit, say } = window.studio;
+  const thread = document.body.dataset.thread;
+  const base = `/chat/${thread}/`;
+
+  // ---- unsent messages: kept until the server says it has them
+  const box = `om-outbox-${thread}`, note = `om-draft-${thread}`;
+  let refused = new Set();
+  const outbox = () => memory.get(box) || [];
+  const drop = (key) => { memory.set(box, outbox().filter((item) => item.key !== key)); drawOutbox(); };
+  const drawOutbox = () => {
+    const list = one("#outbox");
+    if (!list) return;
+    list.replaceChildren(...outbox().map((item) => {
+      const row = document.createElement("li"), text = document.createElement("span"), why = document.createElement("span"), undo = document.createElement("button");
+      text.textContent = [item.text, ...(item.files || []).map((file) => file.name)].filter(Boolean).join(" · ");
+      why.textContent = window.studio.state() === "live" ? "Sending…" : "Will be sent when back";
+      why.className = "aside-text";
+      undo.textContent = "Remove";
+      undo.className = "button quiet small";
+      undo.dataset.drop = item.key;
+      row.append(text, why, undo);
+      return row;
+    }));
+  };
+  const tokens = (files) => (files || []).map((file) => file.token);
+  const sendOutbox = () => { for (const { key, text, files } of outbox()) if (!refused.has(key) && transmit({ type: "send", key, text, files: tokens(files) })) refused.add(key); };
+  const postOutbox = async () => { for (const { key, text, files } of outbox()) if ((await window.studio.post(`${base}send`, { key, text, attachments: tokens(files).join(" ") })).ok) drop(key); };
+  const uuid = () => crypto.randomUUID?.() ?? "10000000-1000-4000-8000-100000000000".replace(/[018]/g, (c) => (c ^ (crypto.getRandomValues(new Uint8Array(1))[0] & (15 >> (c / 4)))).toString(16));
+  const submit = () => {
+    const field = one("#message"), text = field.value, shelf = window.attached;
+    if (window.chatEditing?.on()) { window.chatEditing.send(); return; }
+    if (shelf?.holds(submit)) return;
+    const files = shelf?.take() || [];
+    if (!text.trim() && !files.length) return;
+    memory.set(box, [...outbox(), { key: uuid(), text, files }]);
+    field.value = "";
+    memory.set(note, "");
+    one("#refusal").hidden = true;
+    grow();
+    drawOutbox();
+    sendOutbox();
+    follow = true;
+    toEnd();
+  };
+  const refuse = (frame) => {
+    const lost = outbox().find((item) => item.key === frame.key), field = one("#message"), alert = one("#refusal");
+    if (lost) {
+      drop(lost.key);
+      if (!field.value) { field.value = lost.text; grow(); }
+      window.attached?.restore(lost.files || []);
+    }
+    alert.textContent = frame.message;
+    alert.hidden = false;
+  };
+
+  // ---- the log
+  let follow = true;
+  const toEnd = () => { const log = one("#log"); if (log && follow) log.scrollTop = log.scrollHeight; };
+  const grow = () => { const field = one("#message"); if (field && !CSS.supports("field-sizing", "content")) { field.style.height = "auto"; field.style.height = `${field.scrollHeight}px`; } };
+  const earlier = async (from) => {
+    const first = one("#entries").dataset.first;
+    const answer = await fetch(`${base}earlier?from=${from}&before=${first}`, { headers: { "HX-Request": "true" } });
+    if (!answer.ok) return;
+    const log = one("#log"), below = log.scrollHeight - log.scrollTop;
+    await swap(await answer.text());
+    log.scrollTop = log.scrollHeight - below;
+  };
+  const afterSwap = () => {
+    const log = one("#log"), old = one("#earlier"), now = one("#entries"), name = one("h1");
+    document.title = `${name.textContent} – OM Studio`;
+    toEnd();
+    one("#newer").hidden = follow || log.scrollHeight - log.scrollTop - log.clientHeight < 80;
+    if (old.dataset.from && (old.dataset.before !== now.dataset.first || old.dataset.mark !== now.dataset.mark)) {
+      old.dataset.before = now.dataset.first;
+      old.dataset.mark = now.dataset.mark;
+      earlier(old.dataset.from);
+    }
+  };
+  const step = (by) => {
+    const rows = all("#log [data-entry]"), at = rows.indexOf(document.activeElement?.closest("[data-entry]"));
+    rows.at(at < 0 ? -1 : Math.min(Math.max(at + by, 0), rows.length - 1))?.focus();
+  };
+
+  // ---- panel
+  const panel = () => {
+    if (innerWidth <= 1100) { one(one("#view-memory").checked ? "#view-chat" : "#view-memory").click(); return; }
+    const studio = one("#studio");
+    studio.dataset.panel = studio.dataset.panel === "off" ? "on" : "off";
+    memory.set("om-panel", studio.dataset.panel);
+  };
+  const cycle = (back) => {
+    const stops = ["#threads-pane", "#log", "#message", "#panel"].map((name) => one(name)).filter((stop) => stop?.offsetParent);
+    const at = stops.findIndex((stop) => stop.contains(document.activeElement));
+    stops.at((at + (back ? -1 : 1) + stops.length) % stops.length)?.focus();
+  };
+
+  // ---- listeners
+  hooks.state.push(drawOutbox);
+  hooks.open.push(() => { refused = new Set(); if (window.studio.state() === "polling") postOutbox(); else sendOutbox(); });
+  hooks.frame.push((frame) => {
+    if (frame.type === "accepted") drop(frame.key);
+    if (frame.type === "error") refuse(frame);
+  });
+  hooks.swap.push(afterSwap);
+  acts.panel = panel;
+  acts.end = () => { follow = true; toEnd(); one("#newer").hidden = true; };
+  Object.assign(keys, { b: panel, n: () => one("#new-thread")?.focus(), "/": () => one("#message")?.focus(), j: () => step(1), k: () => step(-1) });
+  on("submit", (e) => { if (e.target.id === "composer") { e.preventDefault(); submit(); } });
+  on("input", (e) => { if (e.target.id === "message") { if (!window.chatEditing?.on()) memory.set(note, e.target.value); grow(); } });
+  on("scroll", (e) => {
+    if (e.target.id !== "log") return;
+    follow = e.target.scrollHeight - e.target.scrollTop - e.target.clientHeight < 80;
+    if (follow) one("#newer").hidden = true;
+  }, true);
+  on("click", (e) => {
+    const hit = e.target.closest?.("[data-frame],[data-drop],[data-fill],a[data-earlier]");
+    if (!hit) return;
+    const { frame, drop: key, fill } = hit.dataset;
+    if (frame) { if (transmit(JSON.parse(frame))) { e.preventDefault(); one("#message")?.focus(); } }
+    else if (key) drop(key);
+    else if (fill) { one("#message").value = fill; one("#message").focus(); }
+    else { e.preventDefault(); earlier(hit.dataset.earlier); }
+  });
+  on("keydown", (e) => {
+    const stop = one("[data-stop]");
+    if (e.target.id === "message" && e.key === "Enter" && !e.shiftKey && !e.isComposing) { e.preventDefault(); submit(); }
+    else if (e.key === "." && (e.ctrlKey || e.metaKey)) { if (stop) { e.preventDefault(); stop.click(); } }
+    else if (e.key === "F6") { e.preventDefault(); cycle(e.shiftKey); }
+  });
+
+  if (memory.get("om-panel") === "off") one("#studio").dataset.panel = "off";
+  if (one("#message") && !one("#message").value) one("#message").value = memory.get(note) || "";
+  drawOutbox();
+  toEnd();
+})();
