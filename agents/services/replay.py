@@ -36,8 +36,10 @@ from memory.services.prepare import prepare
 
 from ..events import TurnStarted
 from ..models import AgentProfile, Turn, TurnLost, lease
+from .begin import Running
+from .close import close_lapsed
 from .thread import start
-from .turn import Running, close, close_lapsed
+from .turn import close
 
 logger = logging.getLogger(__name__)
 

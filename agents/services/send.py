@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 from uuid import NAMESPACE_OID, UUID, uuid4, uuid5
 
-from django.db import IntegrityError, transaction
-from django.db.models import Max
+from django.db import IntegrityError, connection, transaction
 from django.db.models.functions import Now
 
 from memory.dispatch import Switch
 from memory.messages import safe_text
 from memory.models import Thread
+from memory.models.swift import insert
 from memory.publish import publish
 
 from ..events import TurnQueued, TurnWithdrawn
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
 
 LONGEST_PROMPT = 200_000
 MOST_WAITING = 20
+MOST_TRIES = 2 * MOST_WAITING
 
 turns = Switch()
 
@@ -31,43 +33,49 @@ class BadPrompt(ValueError):
 
 
 def send(
-    thread_id: UUID, text: str, *, key: UUID | None = None, author: User | None = None
+    thread_id: UUID,
+    text: str,
+    *,
+    key: UUID | None = None,
+    author: User | None = None,
+    attachments: Sequence[Mapping[str, Any]] = (),
 ) -> Turn:
     """Commit a prompt as a waiting turn and wake the runner; return the turn.
 
-    The same ``key`` gives the same turn, so that sending again after a lost answer is safe.
+    ``attachments`` are what ``attach.redeem`` returns; with them the text may be empty. The
+    same ``key`` gives the same turn, so that sending again after a lost answer is safe.
     Raises BadPrompt, Thread.DoesNotExist.
     """
-    prompt = checked(text)
+    prompt = checked(text, alone=not attachments)
     key = key or uuid4()
-    known = Turn.objects.filter(key=key).first()
-    if known is not None:
-        return _same(known, thread_id)
-    with transaction.atomic():
-        # The row lock gives numbers in order, one at a time, on both databases.
-        if not Thread.objects.filter(pk=thread_id).update(last_active_at=Now()):
-            raise Thread.DoesNotExist(f"There is no thread {thread_id}.")
-        if Turn.objects.waiting().filter(thread=thread_id).count() >= MOST_WAITING:
-            raise BadPrompt(f"{MOST_WAITING} messages wait already. Withdraw one, or wait.")
+    for _ in range(MOST_TRIES):
+        number = _next_number(thread_id)
         try:
             with transaction.atomic():
-                turn = Turn.objects.create(
+                turn = Turn(
                     thread_id=thread_id,
-                    number=_next_number(thread_id),
+                    number=number,
                     key=key,
                     author=author,
                     prompt=prompt,
+                    attachments=list(attachments),
                 )
+                insert(turn)
+                publish(TurnQueued(thread=thread_id, turn=turn.number))
+                turns.dispatch(thread_id)
         except IntegrityError:
-            return _same(Turn.objects.get(key=key), thread_id)
-        publish(TurnQueued(thread=thread_id, turn=turn.number))
-        turns.dispatch(thread_id)
-    return turn
+            # The key is known, or another prompt took the number first.
+            known = Turn.objects.filter(key=key).first()
+            if known is not None:
+                return _same(known, thread_id)
+        else:
+            return turn
+    raise BadPrompt("Too many messages arrive at once. Send this one again in a moment.")
 
 
-def checked(text: str) -> str:
-    """Return a prompt as it can be stored. Raises BadPrompt."""
-    if not text.strip():
+def checked(text: str, *, alone: bool = True) -> str:
+    """Return a prompt as it can be stored; not alone, it may be empty. Raises BadPrompt."""
+    if alone and not text.strip():
         raise BadPrompt("The message is empty. Write something first.")
     if len(text) > LONGEST_PROMPT:
         raise BadPrompt(
@@ -97,12 +105,29 @@ def retry(thread_id: UUID, number: int, *, author: User | None = None) -> Turn:
     if failed is None:
         raise BadPrompt("Only a message that was not answered can be sent again.")
     return send(
-        thread_id, failed.prompt, key=uuid5(NAMESPACE_OID, f"retry {failed.key}"), author=author
+        thread_id,
+        failed.prompt,
+        key=uuid5(NAMESPACE_OID, f"retry {failed.key}"),
+        author=author,
+        attachments=failed.attachments,
     )
 
 
+_COUNT = """
+SELECT MAX(number), COUNT(CASE WHEN status = 'waiting' THEN 1 END)
+FROM agents_turn WHERE thread_id = %s
+"""
+
+
 def _next_number(thread_id: UUID) -> int:
-    last = Turn.objects.filter(thread=thread_id).aggregate(last=Max("number"))["last"]
+    with connection.cursor() as cursor:
+        key = Turn._meta.get_field("thread").get_db_prep_value(thread_id, connection)
+        cursor.execute(_COUNT, [key])
+        last, waiting = cursor.fetchone()
+    if last is None and not Thread.objects.filter(pk=thread_id).exists():
+        raise Thread.DoesNotExist(f"There is no thread {thread_id}.")
+    if waiting >= MOST_WAITING:
+        raise BadPrompt(f"{MOST_WAITING} messages wait already. Withdraw one, or wait.")
     return (last or 0) + 1
 
 

@@ -1,15 +1,20 @@
-"""Close what dead processes left open and start what waits."""
+"""Close what dead processes left open, start what waits, and erase what was deleted."""
 
 from __future__ import annotations
 
 from ..models import Turn
+from . import discard
+from .close import close_lapsed
 from .send import turns
-from .turn import close_lapsed
 
 
 def sweep() -> int:
-    """Close lapsed turns and wake the runner for waiting ones; return how many were closed."""
+    """Close lapsed turns and wake the runner for waiting ones; return how many were closed.
+
+    Conversations that were deleted a while ago are destroyed.
+    """
     closed = close_lapsed()
+    discard.sweep()
     waiting = Turn.objects.waiting().order_by().values_list("thread_id", flat=True).distinct()
     for thread_id in waiting:
         turns.dispatch(thread_id)

@@ -11,43 +11,41 @@ import asyncio
 import logging
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field
-from datetime import datetime
-from typing import Any
-from uuid import UUID, uuid4
-from zoneinfo import ZoneInfo
+from uuid import UUID
 
 from asgiref.sync import sync_to_async
 from django.conf import settings
-from django.db import IntegrityError, transaction
-from django.db.models import Max
-from django.db.models.functions import Now
+from django.db import transaction
 from django.utils import timezone
-from pydantic_ai import AgentRunResultEvent, CancellationToken, RunUsage
+from pydantic_ai import CancellationToken, RunUsage
 from pydantic_ai.exceptions import RunCancelled
 from pydantic_ai.messages import (
     ModelMessage,
     ModelResponse,
+    ModelResponseStreamEvent,
     PartDeltaEvent,
     PartStartEvent,
     TextPart,
     TextPartDelta,
 )
+from pydantic_ai.models import Model
 
 from memory import llm
-from memory.capability import ObservationalMemory
+from memory.capability import TurnMemory
 from memory.dispatch import dispatch
-from memory.messages import interrupted_returns, load, open_calls, user_prompt
-from memory.models import Message
-from memory.publish import publish, send
-from memory.services.append import append
+from memory.overflow import ContextOverflow
+from memory.publish import send
 from memory.services.cycles import Resolve, resolve_model
-from memory.services.prepare import Prepared
+from memory.services.kept import Raw
+from memory.services.prepare import Prepared, due
 
 from ..actor import build
-from ..events import TurnClosed, TurnDelta, TurnStarted
-from ..models import AgentProfile, RequestSnapshot, Turn, TurnLost, lease
+from ..aloud import Aloud
+from ..events import TurnDelta
+from ..models import Turn, TurnLost
 from ..tools import Deps
+from .begin import Running, begin
+from .close import close_turn
 
 logger = logging.getLogger(__name__)
 
@@ -61,151 +59,124 @@ class AgentMissing(Exception):
     """Say that a conversation's agent is not there any more."""
 
 
-@dataclass
-class Running:
-    """Hold a turn under way in this process: what it has said so far, and how to stop it."""
-
-    turn: Turn
-    zone: ZoneInfo
-    prompt: ModelMessage
-    at: datetime
-    after: int
-    text: str = ""
-    saved: str = ""
-    usage: dict[str, int] = field(default_factory=dict)
-    stop: CancellationToken = field(default_factory=CancellationToken)
-
-    def fence(self) -> None:
-        """Renew the lease, first of all writes. Raises TurnLost."""
-        self.turn.renew(draft_text="")
-
-    def stored(self, message: Message) -> None:
-        """Forget what a step had said so far: it is a message now."""
-        self.text = self.saved = ""
-        self.after = message.position
-
-
 async def run_turns(thread_id: UUID, *, resolve: Resolve = resolve_model) -> int:
     """Run the waiting turns of a thread one after another; return how many."""
     turns = 0
-    while running := await sync_to_async(begin)(thread_id):
-        await run(running, resolve=resolve)
+    running = await sync_to_async(begin)(thread_id)
+    while running:
+        running = await run(running, resolve=resolve)
         turns += 1
     return turns
 
 
-def begin(thread_id: UUID, *, at: datetime | None = None) -> Running | None:
-    """Start the lowest waiting turn and store its prompt, in one transaction.
+async def run(running: Running, *, resolve: Resolve = resolve_model) -> Running | None:
+    """Let the Actor answer, close the turn and begin the next that waits, if one does.
 
-    Returns None when there is none or another turn is running.
+    A failure ends the turn, never the runner.
     """
-    at = at or timezone.now()
-    close_lapsed(thread_id)
-    with transaction.atomic():
-        turn = Turn.objects.waiting().filter(thread=thread_id).first()
-        if turn is None or not _take(turn):
-            return None
-        prompt = user_prompt(turn.prompt, at)
-        stored = append(thread_id, [prompt], at=at)[0]
-        turn.first_position = stored.position
-        Turn.objects.filter(pk=turn.pk).update(first_position=stored.position)
-        publish(TurnStarted(thread=thread_id, turn=turn.number))
-    thread = turn.thread
-    return Running(
-        turn=turn,
-        zone=ZoneInfo(thread.resource.time_zone),
-        prompt=load(stored.payload),
-        at=at,
-        after=stored.position,
-    )
-
-
-def _take(turn: Turn) -> bool:
-    turn.lease_token = uuid4()
-    try:
-        with transaction.atomic():
-            taken = (
-                Turn.objects.waiting()
-                .filter(pk=turn.pk)
-                .update(
-                    status=Turn.Status.RUNNING,
-                    lease_token=turn.lease_token,
-                    lease_expires_at=Now() + lease(),
-                    started_at=Now(),
-                )
-            )
-    except IntegrityError:
-        return False  # Another turn of the thread is running; its end starts the next.
-    return bool(taken)
-
-
-async def run(running: Running, *, resolve: Resolve = resolve_model) -> None:
-    """Let the Actor answer and close the turn. A failure ends the turn, never the runner."""
     turn = running.turn
+    memory = _memory(running, resolve)
     _STOPS[turn.pk] = running.stop
     try:
         async with _kept(running):
-            await _answer(running, resolve)
-        await sync_to_async(close)(running, Turn.Status.DONE)
+            await _answer(running, memory, resolve)
+        held = [] if memory.held is None else [memory.held]
+        return await sync_to_async(_close_and_begin)(running, held)
     except RunCancelled:
-        await _end(running, Turn.Status.STOPPED, partial=_partial(running))
+        await _end(running, Turn.Status.STOPPED, messages=_last_words(running, memory))
     except TurnLost:
         logger.warning("Turn %s was taken over by another process.", turn.pk)
     except Exception as error:  # noqa: BLE001 - whatever fails is told to the user in a sentence
         logger.info("Turn %s failed: %s", turn.pk, error)
-        ours = isinstance(error, llm.ModelUnavailable | AgentMissing)
+        ours = isinstance(error, llm.ModelUnavailable | AgentMissing | ContextOverflow)
         sentence = str(error) if ours else llm.explain(error)
-        await _end(running, Turn.Status.FAILED, error=sentence, partial=_partial(running))
+        words = _last_words(running, memory)
+        await _end(running, Turn.Status.FAILED, error=sentence, messages=words)
     finally:
         _STOPS.pop(turn.pk, None)
+    return await sync_to_async(begin)(turn.thread_id)
 
 
-async def _answer(running: Running, resolve: Resolve) -> None:
-    turn = running.turn
-    memory = ObservationalMemory(
-        turn.thread_id,
-        prompt_position=turn.first_position or 0,
+def _close_and_begin(running: Running, messages: Sequence[ModelMessage]) -> Running | None:
+    """Close a turn that went well and begin the next: one way to the database for both."""
+    close(running, Turn.Status.DONE, messages=messages)
+    return begin(running.turn.thread_id)
+
+
+def _memory(running: Running, resolve: Resolve) -> TurnMemory:
+    memory = TurnMemory(
+        running.turn.thread_id,
+        prompt_position=running.turn.first_position or 0,
         at=running.at,
         fence=running.fence,
-        record=lambda step, prepared: _snapshot(running.turn, step, prepared),
+        first=running.first,
         stored=running.stored,
         resolve=resolve,
+        holds_last=True,
     )
-    profile = await sync_to_async(_profile)(turn.thread.agent)
-    model = await asyncio.to_thread(resolve, profile.model_name)
-    agent = build(profile, model=model, memory=memory)
-    async with agent.run_stream_events(
+
+    def record(step: int, prepared: Prepared) -> None:
+        if memory.overflowed:
+            # A step that is sent again is recorded as it was sent last, and has said nothing yet.
+            running.turn.requests.filter(step=step).delete()
+            running.text = ""
+        running.record(step, prepared)
+
+    memory.record = record
+    return memory
+
+
+async def _answer(running: Running, memory: TurnMemory, resolve: Resolve) -> None:
+    turn, profile = running.turn, running.profile
+    if profile is None:
+        raise AgentMissing(
+            f"The agent “{turn.thread.agent}” of this conversation no longer exists."
+        )
+    model = await _model(profile.model_name, resolve)
+    view = running.first.view if running.first is not None else None
+    options = view.options if view is not None else None
+    agent = build(profile, model=Aloud(model, Hearing(running)), memory=memory, options=options)
+    result = await agent.run(
         message_history=[running.prompt],
         deps=Deps(thread_id=turn.thread_id, zone=running.zone),
         cancellation_token=running.stop,
-    ) as events:
-        await _stream(running, events)
+        infer_name=False,
+    )
+    running.usage = _usage(result.usage)
+    if running.text:
+        await _send_delta(running)
 
 
-def _profile(slug: str) -> AgentProfile:
-    found = AgentProfile.objects.filter(slug=slug).first()
-    if found is None:
-        raise AgentMissing(f"The agent “{slug}” of this conversation no longer exists.")
-    return found
+_IMPORTED: set[str] = set()
 
 
-async def _stream(running: Running, events: AsyncIterator[Any]) -> None:
-    sent_at = 0.0
-    clock = asyncio.get_running_loop().time
-    async for event in events:
-        if isinstance(event, AgentRunResultEvent):
-            running.usage = _usage(event.result.usage)
-        said = _said(event)
+async def _model(name: str, resolve: Resolve) -> Model:
+    """Return the model of a name: the first time in a thread, since it imports a package."""
+    if name in _IMPORTED:
+        return resolve(name)
+    model = await asyncio.to_thread(resolve, name)
+    _IMPORTED.add(name)
+    return model
+
+
+class Hearing:
+    """Take down what a turn says, and send it to its pages now and then."""
+
+    def __init__(self, running: Running) -> None:
+        self._running = running
+        self._clock = asyncio.get_running_loop().time
+        self._sent_at = 0.0
+
+    async def __call__(self, event: ModelResponseStreamEvent) -> None:
+        running, said = self._running, _said(event)
         if said is None:
-            continue
+            return
         # A step may say several texts, as around a tool call; storing it begins a new one.
         between = "\n\n" if running.text and isinstance(event, PartStartEvent) else ""
         running.text += between + said
-        if clock() - sent_at >= DELTA_SECONDS:
-            sent_at = clock()
+        if self._clock() - self._sent_at >= DELTA_SECONDS:
+            self._sent_at = self._clock()
             await _send_delta(running)
-    if running.text:
-        await _send_delta(running)
 
 
 def _usage(usage: RunUsage) -> dict[str, int]:
@@ -264,33 +235,20 @@ def _save_draft(running: Running) -> bool:
     return Turn.objects.values_list("stop_requested", flat=True).get(pk=turn.pk)
 
 
-def _snapshot(turn: Turn, step: int, prepared: Prepared) -> None:
-    RequestSnapshot.objects.create(
-        turn=turn,
-        step=step,
-        revision=prepared.revision,
-        blocks=[
-            {"kind": b.kind, "source": b.source, "tokens": b.tokens, "hash": b.hash}
-            for b in prepared.blocks
-        ],
-        total=prepared.tokens,
-        cacheable=prepared.cacheable,
-        hash=prepared.hash,
-    )
-
-
-def _partial(running: Running) -> ModelResponse | None:
-    """Return what an unfinished step had said, to be stored; None when it had said nothing."""
+def _last_words(running: Running, memory: TurnMemory) -> list[ModelMessage]:
+    """Return what an unfinished step had said, to be stored; empty when it had said nothing."""
+    if memory.held is not None:
+        return [memory.held]
     if not running.text.strip():
-        return None
-    return ModelResponse(parts=[TextPart(running.text)], timestamp=timezone.now())
+        return []
+    return [ModelResponse(parts=[TextPart(running.text)], timestamp=timezone.now())]
 
 
 async def _end(
-    running: Running, status: Turn.Status, *, error: str = "", partial: ModelResponse | None = None
+    running: Running, status: Turn.Status, *, error: str = "", messages: Sequence[ModelMessage]
 ) -> None:
     try:
-        await sync_to_async(close)(running, status, error=error, partial=partial)
+        await sync_to_async(close)(running, status, error=error, messages=messages)
     except TurnLost:
         logger.warning("Turn %s was taken over by another process.", running.turn.pk)
 
@@ -300,68 +258,35 @@ def close(
     status: Turn.Status,
     *,
     error: str = "",
-    partial: ModelResponse | None = None,
+    messages: Sequence[ModelMessage] = (),
 ) -> None:
-    """Close a turn of this process. Raises TurnLost, with nothing written."""
-    close_turn(running.turn, status, error=error, partial=partial, usage=running.usage)
+    """Close a turn of this process and wake the runner of cycles where any is due.
 
-
-def close_turn(
-    turn: Turn,
-    status: Turn.Status,
-    *,
-    error: str = "",
-    partial: ModelResponse | None = None,
-    usage: dict[str, int] | None = None,
-) -> None:
-    """Close a turn and leave no tool call without its result, in one transaction."""
+    Raises TurnLost, with nothing written.
+    """
+    turn = running.turn
     with transaction.atomic():
-        turn.renew()
-        tail: list[ModelMessage] = [partial] if partial is not None else []
-        if status != Turn.Status.DONE:
-            tail = [*_returns_of_open_calls(turn), *tail]
-        append(turn.thread_id, tail, at=timezone.now())
-        last = Message.objects.filter(thread=turn.thread_id).aggregate(last=Max("position"))
-        turn.close(status, error=error, usage=usage or {}, last_position=last["last"])
-        publish(TurnClosed(thread=turn.thread_id, turn=turn.number, status=status.value))
-        dispatch(turn.thread_id)
-
-
-def _returns_of_open_calls(turn: Turn) -> Sequence[ModelMessage]:
-    since = (turn.first_position or 1) - 1
-    stored = [load(m.payload) for m in Message.objects.above(turn.thread_id, since)]
-    calls = open_calls(stored)
-    return [interrupted_returns(calls)] if calls else []
-
-
-def close_lapsed(thread_id: UUID | None = None) -> int:
-    """Close turns whose process died as interrupted, with what they had said; return how many."""
-    lapsed = Turn.objects.lapsed()
-    if thread_id is not None:
-        lapsed = lapsed.filter(thread=thread_id)
-    closed = 0
-    for turn in lapsed:
-        closed += _take_over(turn)
-    return closed
-
-
-def _take_over(turn: Turn) -> int:
-    token = uuid4()
-    with transaction.atomic():
-        taken = Turn.objects.lapsed().filter(pk=turn.pk, lease_token=turn.lease_token)
-        if not taken.update(lease_token=token):
-            return 0
-        turn.lease_token = token
-        turn.refresh_from_db(fields=["draft_text"])
-        said = turn.draft_text.strip()
-        partial = ModelResponse(parts=[TextPart(turn.draft_text)]) if said else None
-        close_turn(
+        stored = close_turn(
             turn,
-            Turn.Status.INTERRUPTED,
-            error="The server stopped while this was being answered.",
-            partial=partial,
+            status,
+            messages=messages,
+            after=running.after if running.prepared else None,
+            error=error,
+            usage=running.usage,
         )
-    return 1
+        if _may_be_due(running, stored):
+            dispatch(turn.thread_id)
+
+
+def _may_be_due(running: Running, stored: Sequence[Raw]) -> bool:
+    """Tell whether a cycle may be due, from what the last request was made of and came after."""
+    if running.prepared is None:
+        return True
+    view = running.prepared.view
+    if view is None:
+        return False
+    now = view.with_raw([*running.since, *stored])
+    return bool(due(now, resting=view.options.buffer_on_idle))
 
 
 def stop(thread_id: UUID) -> bool:

@@ -15,11 +15,14 @@ from pydantic_ai.models.function import DeltaToolCall, FunctionModel
 
 from agents.models import AgentProfile, RequestSnapshot, Turn, TurnLost
 from agents.services import turn as service
+from agents.services.begin import begin
+from agents.services.close import close_lapsed
 from agents.services.send import send, withdraw
 from agents.services.sweep import sweep
-from agents.services.turn import begin, close, close_lapsed, run_turns, stop
+from agents.services.turn import close, run_turns, stop
 from memory.messages import load, open_calls
-from memory.models import Cycle, Line, MemoryRecord, Message, Observation, Revision
+from memory.models import Blob, Cycle, Line, MemoryRecord, Message, Observation, Revision
+from memory.services.append import append
 from memory.services.due import run_due
 from tests.fakes import Models, job, user_texts
 
@@ -159,7 +162,11 @@ async def test_every_request_of_a_turn_leaves_a_snapshot(thread):
 
     shots = [s async for s in RequestSnapshot.objects.order_by("step")]
     assert [s.step for s in shots] == [1, 2]
-    assert [len(s.blocks) for s in shots] == [1, 3]
+    told, said = zip(*[(s.blocks[:2], s.blocks[2:]) for s in shots], strict=True)
+    assert [b["kind"] for b in told[0]] == ["instructions", "tools"]
+    assert told[0] == told[1]
+    ranges = [[(b["kind"], b["first"], b["last"]) for b in blocks] for blocks in said]
+    assert ranges == [[("prompt", 1, 1)], [("prompt", 1, 3)]]
     assert all(s.total == sum(b["tokens"] for b in s.blocks) for s in shots)
 
 
@@ -170,9 +177,15 @@ async def test_a_snapshot_is_of_what_was_sent(thread):
     assert "<memory>" in user_texts(actor.requests[-1])[0]
     shot = await RequestSnapshot.objects.alatest("turn__number")
     kinds = [block["kind"] for block in shot.blocks]
-    assert (kinds[0], kinds[-2:]) == ("memory", ["reminder", "prompt"])
-    assert set(kinds[1:-2]) == {"message"}
-    assert len(user_texts(actor.requests[-1])) == 3 + len(kinds[1:-2]) // 2
+    assert (kinds[:3], kinds[-2:]) == (
+        ["instructions", "tools", "memory"],
+        ["reminder", "prompt"],
+    )
+    assert set(kinds[3:-2]) == {"message"}
+    ranges = [(b["first"], b["last"]) for b in shot.blocks if b["kind"] == "message"]
+    assert ranges == [(ranges[0][0], shot.blocks[-1]["first"] - 1)]
+    memory = await Blob.objects.aget(pk=shot.blocks[2]["hash"])
+    assert memory.text == user_texts(actor.requests[-1])[0]
     assert shot.revision > 0
 
 
@@ -453,7 +466,7 @@ async def test_a_lapsed_turn_leaves_no_call_open(thread, models):
     await ask(thread, "one")
     running = await sync_to_async(begin)(thread.pk)
     response = ModelResponse(parts=[ToolCallPart("recall", {}, "c1")])
-    await sync_to_async(service.append)(thread.pk, [response], at=running.at)
+    await sync_to_async(append)(thread.pk, [response], at=running.at)
     await lapse()
     assert await sync_to_async(close_lapsed)() == 1
 
@@ -532,12 +545,11 @@ async def test_two_texts_of_one_answer_are_both_kept_when_it_is_stopped(thread):
     await ask(thread, "Tell me")
     running = await sync_to_async(begin)(thread.pk)
 
-    async def events():
-        yield PartStartEvent(index=0, part=TextPart("First."))
-        yield PartStartEvent(index=1, part=ToolCallPart("current_time", {}))
-        yield PartStartEvent(index=2, part=TextPart("Second."))
-
-    await service._stream(running, events())
+    hear = service.Hearing(running)
+    for index, part in enumerate(
+        [TextPart("First."), ToolCallPart("current_time", {}), TextPart("Second.")]
+    ):
+        await hear(PartStartEvent(index=index, part=part))
     assert running.text == "First.\n\nSecond."
 
 

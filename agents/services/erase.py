@@ -1,0 +1,211 @@
+"""Erase what conversations keep beside memory: prompts, drafts and what requests contained."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+from uuid import UUID
+
+from django.db import transaction
+from django.db.models import Min, Q, QuerySet
+
+from memory import media
+from memory.models import Blob, Cycle, Resource, Revision, Thread
+from memory.services import erase as memory
+from memory.services.blank import ERASED
+from memory.services.change import Refused
+from memory.services.erase import Erased
+
+from ..models import RequestSnapshot, Turn
+from .attach import waiting
+from .told import KINDS
+
+if TYPE_CHECKING:
+    from django.contrib.auth.models import User
+
+Status = Turn.Status
+BUSY = "An answer is being written in this conversation. Stop it first."
+
+
+@transaction.atomic
+def erase_messages(
+    thread_id: UUID,
+    first: int = 1,
+    last: int | None = None,
+    *,
+    copies: bool = True,
+    author: User | None = None,
+    reason: str = "",
+) -> Erased:
+    """Destroy messages of a thread, with all memory, prompts and requests that hold them.
+
+    Raises Refused when there are none, or a turn of the conversation is running.
+    """
+    _idle(thread_id)
+    report = memory.erase_messages(
+        thread_id, first, last, copies=copies, keep=waiting(), author=author, reason=reason
+    )
+    _turns(report)
+    _requests(report)
+    return report
+
+
+@transaction.atomic
+def erase_line(line_id: UUID, *, author: User | None = None, reason: str = "") -> Erased:
+    """Destroy a line of memory with what was made from it, and the requests that held it."""
+    report = memory.erase_line(line_id, author=author, reason=reason)
+    _requests(report)
+    return report
+
+
+@transaction.atomic
+def erase_thread(
+    thread_id: UUID, *, copies: bool = True, author: User | None = None, reason: str = ""
+) -> Erased:
+    """Destroy a conversation with everything about it. Raises Refused while a turn runs."""
+    _idle(thread_id)
+    own = Turn.objects.filter(thread=thread_id)
+    turns, blocks = own.count(), _blocks(RequestSnapshot.objects.filter(turn__in=own))
+    requests, files = RequestSnapshot.objects.filter(turn__in=own).count(), _files(own)
+    report = memory.erase_thread(
+        thread_id,
+        copies=copies,
+        keep=waiting(),
+        author=author,
+        reason=reason,
+        last_look=lambda: _nobody_begins(thread_id),
+    )
+    report.counts.update({"turns": turns, "requests": requests})
+    report.counts["media"] += len(media.destroy(files, keep=waiting()))
+    _turns(report)
+    _requests(report, blocks)
+    return report
+
+
+@transaction.atomic
+def erase_resource(resource: Resource) -> Erased:
+    """Destroy a resource with all of its conversations and memory. Raises Refused."""
+    threads = Thread.objects.filter(resource=resource)
+    for thread_id in threads.values_list("pk", flat=True):
+        _idle(thread_id)
+    began = threads.aggregate(at=Min("created_at"))["at"]
+    turns = Turn.objects.filter(thread__resource=resource)
+    snapshots = RequestSnapshot.objects.filter(turn__in=turns)
+    counts = {"turns": turns.count(), "requests": snapshots.count()}
+    blocks, files = _blocks(snapshots), _files(turns)
+    report = memory.erase_resource(resource.pk, keep=waiting())
+    report.counts.update(counts)
+    report.counts["media"] += len(media.destroy(files, keep=waiting()))
+    report.since = began
+    _drop(blocks, report)
+    return report
+
+
+@transaction.atomic
+def erase_person(person: User, *, author: User | None = None, reason: str = "") -> Erased:
+    """Destroy what a person said: resources of theirs alone, and their turns in shared ones.
+
+    Their membership ends, and their name goes from every revision. The account stays.
+    """
+    total = Erased()
+    for resource in Resource.objects.filter(members=person):
+        if resource.members.count() == 1:
+            total.counts.update(erase_resource(resource).counts)
+            continue
+        for thread_id, first, last in _said(person, resource):
+            done = erase_messages(thread_id, first, last, author=author, reason=reason)
+            total.counts.update(done.counts)
+        resource.members.remove(person)
+    total.counts["prompts"] += Turn.objects.filter(author=person).update(
+        author=None, prompt=ERASED, attachments=[], draft_text="", error=""
+    )
+    Revision.objects.filter(author=person).update(author=None)
+    return total
+
+
+def _said(person: User, resource: Resource) -> list[tuple[UUID, int, int]]:
+    turns = Turn.objects.filter(author=person, thread__resource=resource)
+    spans = turns.values_list("thread", "first_position", "last_position")
+    return [(thread, first, last) for thread, first, last in spans if first and last]
+
+
+def _idle(thread_id: UUID) -> None:
+    # Whoever begins a turn takes it first, then the thread: so does who erases.
+    taken = _open(thread_id).select_for_update()
+    if Status.RUNNING in set(taken.values_list("status", flat=True)):
+        raise Refused(BUSY)
+
+
+def _nobody_begins(thread_id: UUID) -> None:
+    """Take the turns that wait. Raises Refused when somebody else has taken one to begin it."""
+    free = _open(thread_id).select_for_update(skip_locked=True)
+    if len(free) < _open(thread_id).count():
+        raise Refused(BUSY)
+
+
+def _open(thread_id: UUID) -> QuerySet[Turn]:
+    return Turn.objects.filter(thread=thread_id, status__in=(Status.WAITING, Status.RUNNING))
+
+
+def _files(turns: QuerySet[Turn]) -> set[str]:
+    """Return the hashes of what was attached to some turns."""
+    attached = turns.exclude(attachments=[]).values_list("attachments", flat=True)
+    return {file["hash"] for files in attached for file in files}
+
+
+def _turns(report: Erased) -> None:
+    """Empty the prompts and errors of turns whose messages were erased."""
+    for span in report.spans:
+        begun = Turn.objects.filter(thread=span.thread)
+        asked = begun.filter(first_position__range=(span.first, span.last))
+        files = _files(asked)
+        report.counts["prompts"] += asked.exclude(prompt=ERASED).update(
+            prompt=ERASED, attachments=[]
+        )
+        within = Q(first_position__lte=span.last) & (
+            Q(last_position__isnull=True) | Q(last_position__gte=span.first)
+        )
+        report.counts["media"] += len(media.destroy(files, keep=waiting()))
+        begun.filter(within).exclude(draft_text="", error="").update(draft_text="", error="")
+
+
+def _requests(report: Erased, blocks: Iterable[str] = ()) -> None:
+    """Forget the blocks of requests sent since the text was said: any may have held it."""
+    snapshots = RequestSnapshot.objects.filter(turn__thread__in=report.threads)
+    if report.since is not None:
+        snapshots = snapshots.filter(created_at__gte=report.since - memory.CLOCKS)
+    hashes = set(blocks) | _blocks(snapshots)
+    for snapshot in snapshots.iterator():
+        for block in snapshot.blocks:
+            if block["kind"] not in KINDS:
+                block["hash"] = ""
+        snapshot.save(update_fields=["blocks"])
+        report.counts["requests"] += 1
+    _drop(hashes, report)
+
+
+def _blocks(snapshots: QuerySet[RequestSnapshot]) -> set[str]:
+    found = snapshots.values_list("blocks", flat=True).iterator()
+    return {block["hash"] for blocks in found for block in blocks if block.get("hash")}
+
+
+def _drop(hashes: set[str], report: Erased) -> None:
+    """Delete the texts of blocks that no other request contains, and what nothing refers to.
+
+    A request that was sent again in another form leaves the texts of the first behind.
+    """
+    chosen = Q(hash__in=hashes)
+    if report.since is not None:
+        chosen |= Q(created_at__gte=report.since - memory.CLOCKS)
+    stored = set(Blob.objects.filter(chosen).values_list("hash", flat=True))
+    if stored:
+        stored -= _blocks(RequestSnapshot.objects.all())
+        stored -= _asked(stored)
+        report.counts["texts"] += Blob.objects.filter(hash__in=stored).delete()[0]
+
+
+def _asked(hashes: set[str]) -> set[str]:
+    """Return those of some texts that a cycle was asked or answered with."""
+    calls = Cycle.objects.filter(Q(request_hash__in=hashes) | Q(reply_hash__in=hashes))
+    pairs = calls.values_list("request_hash", "reply_hash")
+    return {digest for pair in pairs for digest in pair}
