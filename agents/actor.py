@@ -7,18 +7,28 @@ from typing import Any
 from pydantic_ai import Agent
 from pydantic_ai.models import Model
 
-from memory.capability import ObservationalMemory
+from memory.capability import TurnMemory
+from memory.config import MemoryOptions
 
 from .models import AgentProfile
 from .tools import Deps, tools_named
 
 
-def build(profile: AgentProfile, *, model: Model, memory: ObservationalMemory) -> Agent[Deps, Any]:
-    """Return the Actor of a profile for one turn."""
+def build(
+    profile: AgentProfile,
+    *,
+    model: Model,
+    memory: TurnMemory | None = None,
+    options: MemoryOptions | None = None,
+) -> Agent[Deps, Any]:
+    """Return the Actor of a profile for one turn, with the tools its memory options allow.
+
+    Without memory it is one that remembers nothing and of which nothing is stored.
+    """
     return Agent(
         model,
         deps_type=Deps,
         instructions=profile.instructions,
-        tools=tools_named(profile.tools),
-        capabilities=[memory],
+        tools=tools_named(profile.tools, options),
+        capabilities=[memory] if memory is not None else [],
     )

@@ -15,6 +15,7 @@ from channels.db import database_sync_to_async
 from channels.generic.websocket import AsyncWebsocketConsumer
 from django.conf import settings
 from django.contrib.auth import get_user
+from django.db.models import Q
 from django.utils import timezone
 
 from agents import intents
@@ -28,6 +29,7 @@ logger = logging.getLogger(__name__)
 SIGNED_OUT, NOT_FOUND, BROKEN = 4401, 4404, 4400
 MOST_BROKEN = 10
 RECHECK_SECONDS = 15.0
+NEVER = float("-inf")
 
 
 class BadFrame(ValueError):
@@ -41,6 +43,7 @@ class ChatConsumer(AsyncWebsocketConsumer):  # type: ignore[misc]
     4400 after ten broken frames.
     """
 
+    groups: list[str]
     room: Room | None = None
 
     async def dispatch(self, message: dict[str, Any]) -> None:
@@ -48,6 +51,8 @@ class ChatConsumer(AsyncWebsocketConsumer):  # type: ignore[misc]
         if message["type"] == "memory.event":
             if self.room is not None:
                 self.room.event(message["event"])
+            if message["event"]["kind"] == "scope.changed":
+                self.checked_at = NEVER
             return
         await super().dispatch(message)
 
@@ -61,10 +66,21 @@ class ChatConsumer(AsyncWebsocketConsumer):  # type: ignore[misc]
             await self.close(code)
             return
         self.checked_at = monotonic()
-        self.groups = [thread_group(self.thread_id), *(record_group(each) for each in wide)]
-        for group in self.groups:
-            await self.channel_layer.group_add(group, self.channel_name)
+        await self._listen(wide)
         self.room = rooms().enter(self.thread_id, self)
+
+    async def _listen(self, wide: Sequence[UUID]) -> None:
+        """Hear of the thread, and of the memory it shares with others, as far as it does now.
+
+        What others say raw is no event here: the watch finds it within two seconds, and a
+        page need not be in a group for each of a hundred conversations.
+        """
+        wanted = [thread_group(self.thread_id), *(record_group(each) for each in wide)]
+        for group in set(wanted) - set(self.groups):
+            await self.channel_layer.group_add(group, self.channel_name)
+        for group in set(self.groups) - set(wanted):
+            await self.channel_layer.group_discard(group, self.channel_name)
+        self.groups = wanted
 
     async def disconnect(self, code: int) -> None:
         if self.room is not None:
@@ -73,17 +89,20 @@ class ChatConsumer(AsyncWebsocketConsumer):  # type: ignore[misc]
 
     def _admission(self) -> tuple[int, list[UUID]]:
         """Return the code to close with, 0 for none, and the wide records to listen to."""
-        user = self.scope["user"] = _signed_in(self.scope)
+        user = self.scope["user"] = signed_in(self.scope)
         if not user.is_authenticated:
             return SIGNED_OUT, []
         if not intents.may_see(user, self.thread_id):
             return NOT_FOUND, []
-        records = MemoryRecord.objects.filter(
-            scope=MemoryRecord.Scope.RESOURCE,
-            resource__threads=self.thread_id,
+        found = MemoryRecord.objects.filter(
+            Q(thread=self.thread_id)
+            | Q(scope=MemoryRecord.Scope.RESOURCE, resource__threads=self.thread_id),
             closed_at__isnull=True,
         )
-        return 0, list(records.values_list("pk", flat=True))
+        records = dict(found.values_list("scope", "pk"))
+        if MemoryRecord.Scope.THREAD in records:
+            return 0, []  # Its own comes first, and its events go to the thread's group too.
+        return 0, list(records.values())
 
     async def offer(self, regions: Sequence[Rendered]) -> None:
         """Send the regions that this page was not sent yet."""
@@ -101,7 +120,7 @@ class ChatConsumer(AsyncWebsocketConsumer):  # type: ignore[misc]
         if self.room is None:
             return
         try:
-            frame = _parsed(text_data)
+            frame = parsed(text_data)
             await self._handle(frame)
         except BadFrame as error:
             self.broken += 1
@@ -130,10 +149,12 @@ class ChatConsumer(AsyncWebsocketConsumer):  # type: ignore[misc]
 
     async def _still_welcome(self) -> bool:
         """Close the socket of somebody who signed out or is no longer a member."""
-        code, _ = await database_sync_to_async(self._admission)()
         self.checked_at = monotonic()
+        code, wide = await database_sync_to_async(self._admission)()
         if code:
             await self.close(code)
+        else:
+            await self._listen(wide)
         return not code
 
     async def _act(self, frame: dict[str, Any]) -> None:
@@ -150,9 +171,12 @@ class ChatConsumer(AsyncWebsocketConsumer):  # type: ignore[misc]
 
     def _carry_out(self, frame: dict[str, Any]) -> None:
         user = self.scope["user"]
+        if not intents.may_talk(user, self.thread_id):
+            raise intents.Refused("Your account may read this conversation, not write in it.")
         match frame:
             case {"type": "send", "text": str(text), "key": str(key)}:
-                intents.say(self.thread_id, text, key=_uuid(key), author=user)
+                files = _tokens(frame.get("files", []))
+                intents.say(self.thread_id, text, key=_uuid(key), author=user, files=files)
             case {"type": "stop"}:
                 intents.stop(self.thread_id)
             case {"type": "withdraw", "turn": int(number)}:
@@ -167,14 +191,15 @@ class ChatConsumer(AsyncWebsocketConsumer):  # type: ignore[misc]
         await self.send(text_data=json.dumps(frame))
 
 
-def _signed_in(scope: dict[str, Any]) -> Any:
+def signed_in(scope: dict[str, Any]) -> Any:
     """Return whose session this is now: the one the socket was opened with may have ended."""
     key = scope["session"].session_key
     session = import_module(settings.SESSION_ENGINE).SessionStore(key)
     return get_user(SimpleNamespace(session=session))  # type: ignore[arg-type]
 
 
-def _parsed(text: str | None) -> dict[str, Any]:
+def parsed(text: str | None) -> dict[str, Any]:
+    """Return a frame. Raises BadFrame."""
     try:
         frame = json.loads(text or "")
     except (ValueError, RecursionError):
@@ -189,6 +214,12 @@ def _uuid(key: str) -> UUID:
         return UUID(key)
     except ValueError:
         raise BadFrame("'key' must be a UUID.") from None
+
+
+def _tokens(files: object) -> list[str]:
+    if not isinstance(files, list) or not all(isinstance(each, str) for each in files):
+        raise BadFrame("'files' must be a list of what their upload returned.")
+    return files
 
 
 def _number(number: int) -> int:

@@ -49,20 +49,23 @@ class TurnClosed(Event):
     status: str
 
 
-KINDS: dict[str, type[Event]] = {
-    kind.model_fields["kind"].default: kind
-    for kind in (
-        events.MessagesAppended,
-        events.CycleStarted,
-        events.CycleFinished,
-        events.CycleFailed,
-        events.MemoryActivated,
-        events.MemoryReflected,
-        events.ThreadRenamed,
-        TurnQueued,
-        TurnWithdrawn,
-        TurnStarted,
-        TurnDelta,
-        TurnClosed,
-    )
-}
+_CHANGES: tuple[type[Event], ...] = tuple(events.CHANGED.values())
+
+_KINDS: tuple[type[Event], ...] = (
+    events.MessagesAppended,
+    events.CycleStarted,
+    events.CycleFinished,
+    events.CycleFailed,
+    events.MemoryActivated,
+    events.MemoryReflected,
+    events.ThreadRenamed,
+    events.ThreadForked,
+    *_CHANGES,
+    TurnQueued,
+    TurnWithdrawn,
+    TurnStarted,
+    TurnDelta,
+    TurnClosed,
+)
+
+KINDS = {kind.model_fields["kind"].default: kind for kind in _KINDS}

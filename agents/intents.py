@@ -2,25 +2,36 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 from uuid import UUID
 
+from agents.access import Right, may, threads_for
 from agents.models import Turn
+from agents.services import attach
 from agents.services import send as prompts
 from agents.services import turn as running
-from memory.models import Thread
 
 Refused = prompts.BadPrompt
 
 
 def may_see(user: Any, thread_id: UUID) -> bool:
-    """Tell whether a user is a member of the thread's resource."""
-    return Thread.objects.of(user).filter(pk=thread_id).exists()
+    """Tell whether a user may see a thread."""
+    return threads_for(user).filter(pk=thread_id).exists()
 
 
-def say(thread_id: UUID, text: str, *, key: UUID | None, author: Any) -> Turn:
-    """Queue a prompt. Raises Refused with a sentence for people."""
-    return prompts.send(thread_id, text, key=key, author=author)
+def may_talk(user: Any, thread_id: UUID) -> bool:
+    """Tell whether a user may send messages in a thread."""
+    resource = threads_for(user).filter(pk=thread_id).values_list("resource", flat=True).first()
+    return resource is not None and may(user, Right.CHAT, resource)
+
+
+def say(
+    thread_id: UUID, text: str, *, key: UUID | None, author: Any, files: Sequence[str] = ()
+) -> Turn:
+    """Queue a prompt with files, given by token. Raises Refused with a sentence for people."""
+    known = attach.redeem(thread_id, files)
+    return prompts.send(thread_id, text, key=key, author=author, attachments=known)
 
 
 def stop(thread_id: UUID) -> None:

@@ -20,25 +20,57 @@ from hashlib import blake2s
 from typing import Any
 from uuid import UUID
 
-from django.db.models import Count, Max, OuterRef, Q, QuerySet, Subquery
-from django.db.models.functions import JSONObject, Length
+from django.http import HttpRequest
 from django.template.loader import get_template
 
-from agents import markers, panel, words
+from agents import gauges, markers, panel, words
 from agents.log import log_of, reply_words
 from agents.models import Turn
 from agents.page import Scene
-from memory.models import Cycle, MemoryRecord, Message, Thread
+from agents.stamps import Stamp
+from memory.models import Message, Thread
+
+#: Which parts of a stamp a region depends on.
+STAMPED: dict[str, tuple[str, ...]] = {
+    "threads": ("activity", "turn", "cycle", "title", "revision"),
+    "title": ("title", "position"),
+    "entries": ("position", "turn", "revision", "cycle", "forks"),
+    "draft": ("turn", "position", "draft"),
+    "queue": ("turn",),
+    "turnbar": ("turn", "cycle", "revision"),
+    "gauges": ("position", "revision", "cycle", "beside"),
+    "operations": ("cycle", "revision"),
+    "chunks": ("revision", "cycle"),
+    "others": ("revision", "beside"),
+    "task": ("revision",),
+    "observations": ("revision",),
+    "generations": ("revision",),
+}
+NAMES = tuple(STAMPED)
+
+_CHANGED = ("entries", "gauges", "observations")
+_ALL = NAMES
 
 #: Which regions an event of a kind can change.
 REGIONS: dict[str, tuple[str, ...]] = {
-    "messages.appended": ("title", "entries", "draft", "gauges", "threads"),
+    "messages.appended": ("title", "entries", "draft", "gauges", "threads", "others"),
     "cycle.started": ("entries", "turnbar", "gauges", "operations", "threads"),
     "cycle.finished": ("entries", "turnbar", "gauges", "operations", "chunks", "threads"),
     "cycle.failed": ("entries", "turnbar", "gauges", "operations", "threads"),
-    "memory.activated": ("entries", "gauges", "chunks", "task", "observations"),
-    "memory.reflected": ("entries", "gauges", "observations", "generations"),
+    # Titles are given as observations are shown, and name what other conversations said.
+    "memory.activated": (*_CHANGED, "chunks", "others", "task", "operations", "threads"),
+    "memory.reflected": (*_CHANGED, "generations"),
+    "memory.edited": _CHANGED,
+    "memory.noted": _CHANGED,
+    "memory.pinned": _CHANGED,
+    "memory.forgotten": _CHANGED,
+    "memory.restored": _CHANGED,
+    "memory.cleared": (*_CHANGED, "chunks", "operations", "task"),
+    "memory.erased": _ALL,
+    "memory.configured": (*_CHANGED, "others"),
+    "scope.changed": _ALL,
     "thread.renamed": ("title", "threads"),
+    "thread.forked": (*_CHANGED, "others", "threads"),
     "turn.queued": ("queue", "turnbar", "threads"),
     "turn.withdrawn": ("queue", "turnbar"),
     "turn.started": ("queue", "turnbar", "threads"),
@@ -46,26 +78,10 @@ REGIONS: dict[str, tuple[str, ...]] = {
     "turn.closed": ("entries", "draft", "turnbar", "threads"),
 }
 
-#: Which parts of a stamp a region depends on.
-STAMPED: dict[str, tuple[str, ...]] = {
-    "threads": ("activity", "turn", "cycle", "title"),
-    "title": ("title", "position"),
-    "entries": ("position", "turn", "revision", "cycle"),
-    "draft": ("turn", "position", "draft"),
-    "queue": ("turn",),
-    "turnbar": ("turn", "cycle"),
-    "gauges": ("position", "revision", "cycle"),
-    "operations": ("cycle",),
-    "chunks": ("revision", "cycle"),
-    "task": ("revision",),
-    "observations": ("revision",),
-    "generations": ("revision",),
-}
-NAMES = tuple(STAMPED)
-
-Stamp = Mapping[str, Any]
-
-_CLOCKS = re.compile(r"(<time [^>]*data-(?:elapsed|ago)[^>]*>)[^<]*")
+#: What differs from one render to the next and is no news: clocks, and masked tokens of forms.
+_RESTLESS = re.compile(
+    r"(<time [^>]*data-(?:elapsed|ago)[^>]*>)[^<]*|(name=\"csrfmiddlewaretoken\" value=)\"[^\"]*\""
+)
 
 
 @dataclass(frozen=True)
@@ -123,8 +139,15 @@ def render_heard(delta: Delta) -> Rendered:
 
 
 def _rendered(name: str, context: Mapping[str, Any]) -> Rendered:
-    html = get_template(f"chat/regions.html#{name}").render({"etag": "", **context}).strip()
-    etag = blake2s(_CLOCKS.sub(r"\1", html).encode(), digest_size=6).hexdigest()
+    return rendered(f"chat/regions.html#{name}", name, context)
+
+
+def rendered(
+    template: str, name: str, context: Mapping[str, Any], request: HttpRequest | None = None
+) -> Rendered:
+    """Return a region rendered from a template, with its digest."""
+    html = get_template(template).render({"etag": "", **context}, request).strip()
+    etag = blake2s(_RESTLESS.sub(r"\1\2", html).encode(), digest_size=6).hexdigest()
     return Rendered(name, etag, html.replace('data-etag=""', f'data-etag="{etag}"', 1))
 
 
@@ -177,12 +200,16 @@ def _title(scene: Scene) -> dict[str, Any]:
         "model": model,
         "offline": model == "offline",
         "messages": scene.extent.messages,
+        "thread": scene.thread_id,
+        "resource": scene.thread.resource.key,
+        "temporary": not scene.thread.remembers,
+        "archived": scene.thread.archived_at is not None,
     }
     return {"title": title}
 
 
 def _entries(scene: Scene) -> dict[str, Any]:
-    return {"log": log_of(scene, hint=panel.first_hint(scene))}
+    return {"log": log_of(scene, hint="" if scene.messages else panel.first_hint(scene))}
 
 
 def _queue(scene: Scene) -> dict[str, Any]:
@@ -191,6 +218,7 @@ def _queue(scene: Scene) -> dict[str, Any]:
             "thread": scene.thread_id,
             "number": turn.number,
             "prompt": words.first_words(turn.prompt, 200),
+            "attachments": turn.attachments,
         }
         for turn in scene.waiting_turns
     ]
@@ -203,6 +231,7 @@ def _turnbar(scene: Scene) -> dict[str, Any]:
     if turn is not None:
         since = (turn.started_at or turn.created_at).isoformat(timespec="seconds")
         bar |= {"running": True, "words": panel.at_work(scene), "since": since}
+        bar["blocked"] = panel.blocked(scene)
     elif scene.turns:
         bar |= _ended(scene.turns[0])
     return {"bar": bar}
@@ -230,35 +259,14 @@ CONTEXTS: dict[str, Callable[[Scene], dict[str, Any]]] = {
     "draft": draft_of,
     "queue": _queue,
     "turnbar": _turnbar,
-    "gauges": lambda scene: {"panel": panel.panel_of(scene)},
+    "gauges": lambda scene: {"panel": gauges.panel_of(scene)},
     "operations": lambda scene: {"work": panel.work_of(scene)},
     "chunks": lambda scene: {"chunks": panel.chunks_of(scene)},
+    "others": lambda scene: {"others": panel.others_of(scene)},
     "task": lambda scene: {"hints": dict(zip(("task", "response"), scene.hints, strict=True))},
     "observations": lambda scene: {"seen": panel.seen_of(scene)},
     "generations": lambda scene: {"generations": panel.generations_of(scene)},
 }
-
-
-def stamps(thread_ids: Collection[UUID]) -> dict[UUID, Stamp]:
-    """Return what moves when a page of these threads becomes stale, in one statement."""
-    found = Thread.objects.filter(pk__in=thread_ids).values_list(
-        "pk", "title", "last_position", _turn_stamp(), _memory_stamp(), _cycle_stamp(), _activity()
-    )
-    return {pk: _stamp(*parts) for pk, *parts in found}
-
-
-def _stamp(title: str, position: int, turn: Any, memory: Any, cycle: Any, activity: Any) -> Stamp:
-    turn = dict(turn or {})
-    draft = turn.pop("draft", None)
-    return {
-        "title": title,
-        "position": position,
-        "turn": turn,
-        "draft": draft,
-        "revision": memory,
-        "cycle": cycle,
-        "activity": activity,
-    }
 
 
 def stale(rendered_at: Mapping[str, Stamp | None], now: Stamp) -> set[str]:
@@ -268,52 +276,3 @@ def stale(rendered_at: Mapping[str, Stamp | None], now: Stamp) -> set[str]:
         for name, parts in STAMPED.items()
         if (then := rendered_at.get(name)) is None or any(then[p] != now[p] for p in parts)
     }
-
-
-def _turn_stamp() -> Subquery:
-    waiting, running = Q(status=Turn.Status.WAITING), Q(status=Turn.Status.RUNNING)
-    return _one_of(
-        Turn.objects.filter(thread=OuterRef("pk")),
-        "thread",
-        newest=Max("number"),
-        waiting=Count("pk", filter=waiting),
-        running=Max("number", filter=running),
-        ended=Max("finished_at"),
-        draft=Max(Length("draft_text"), filter=running),
-    )
-
-
-def _memory_stamp() -> Subquery:
-    record = MemoryRecord.objects.filter(
-        scope=MemoryRecord.Scope.THREAD, thread=OuterRef("pk"), closed_at__isnull=True
-    )
-    return Subquery(
-        record.values(stamp=JSONObject(revision="revision", epoch="epoch", config="config"))[:1]
-    )
-
-
-def _cycle_stamp() -> Subquery:
-    return _one_of(
-        Cycle.objects.filter(thread=OuterRef("pk")),
-        "thread",
-        started=Max("started_at"),
-        ended=Max("finished_at"),
-        count=Count("pk"),
-    )
-
-
-def _activity() -> Subquery:
-    return _one_of(
-        Thread.objects.filter(resource=OuterRef("resource"), is_lab=False),
-        "resource",
-        active=Max("last_active_at"),
-        count=Count("pk"),
-    )
-
-
-def _one_of(rows: QuerySet[Any], key: str, **parts: Any) -> Subquery:
-    aliased = {f"of_{name}": part for name, part in parts.items()}
-    stamp = JSONObject(**{name: f"of_{name}" for name in parts})
-    return Subquery(
-        rows.order_by().values(key).annotate(**aliased).annotate(stamp=stamp).values("stamp")
-    )

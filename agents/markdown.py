@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import lru_cache
 
 import nh3
 from django.utils.safestring import SafeString, mark_safe
 from markdown_it import MarkdownIt
+from markdown_it.token import Token
 
 _TAGS = {
     *("p", "br", "hr", "em", "strong", "s", "code", "pre", "blockquote", "a"),
@@ -26,12 +28,13 @@ _parser.enable(["table", "strikethrough"]).disable("image")
 def render_markdown(text: str) -> SafeString:
     """Return sanitised HTML for Markdown; raw HTML in it is shown as text, images as links."""
     if len(text) > LONGEST:
-        return mark_safe(f"<pre>{nh3.clean_text(text)}</pre>")
+        return mark_safe(f'<pre tabindex="0">{nh3.clean_text(text)}</pre>')
     tokens = _parser.parse(text)
     for token in tokens:
         if token.type in ("heading_open", "heading_close"):
             # The page has its own first and second level.
             token.tag = f"h{min(5, int(token.tag[1]) + 2)}"
+    _name_cells(tokens)
     html = _parser.renderer.render(tokens, _parser.options, {})
     clean = nh3.clean(
         html,
@@ -39,5 +42,14 @@ def render_markdown(text: str) -> SafeString:
         attributes=_ATTRIBUTES,
         url_schemes=_SCHEMES,
         link_rel="noopener noreferrer nofollow",
+        # What scrolls must be reachable by keyboard.
+        set_tag_attribute_values={"pre": {"tabindex": "0"}},
     )
     return mark_safe(clean)
+
+
+def _name_cells(tokens: Sequence[Token]) -> None:
+    """Make an empty heading of a column a plain cell: it names nothing."""
+    for opening, inside, closing in zip(tokens, tokens[1:], tokens[2:], strict=False):
+        if opening.type == "th_open" and not inside.content.strip():
+            opening.tag = closing.tag = "td"

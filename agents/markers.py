@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from datetime import datetime
 from datetime import time as clock_time
 from typing import ClassVar
 from zoneinfo import ZoneInfo
 
 from agents import words
-from agents.page import Scene
-from memory.models import Cycle, Line, Observation, Revision
+from agents.page import REFLECTS, Scene
+from memory.models import Cycle, Line, Observation, Revision, Thread
 
 MOST_LINES = 40
 
@@ -29,6 +30,9 @@ class LineShown:
     sub: bool
     messages: int
     pinned: bool
+    thread: str = ""
+    title: str = ""
+    page: str = ""
 
 
 SUB_POINT = "-> "
@@ -42,8 +46,8 @@ _LETTERS = {
 }
 
 
-def line_shown(line: Line, zone: ZoneInfo) -> LineShown:
-    """Return a stored line as the page shows it."""
+def line_shown(line: Line, zone: ZoneInfo, of: Thread | None = None) -> LineShown:
+    """Return a stored line as the page shows it; ``of`` is the other conversation it is of."""
     letter, rank = _LETTERS[Line.Kind(line.kind)]
     said_at = line.said_at.astimezone(zone) if line.said_at else None
     return LineShown(
@@ -58,6 +62,8 @@ def line_shown(line: Line, zone: ZoneInfo) -> LineShown:
         sub=line.text.startswith(SUB_POINT),
         messages=_rests_on(line),
         pinned=line.pinned,
+        thread=str(of.pk) if of else "",
+        title=str(of) if of else "",
     )
 
 
@@ -76,8 +82,21 @@ class Fact:
 
 
 @dataclass(frozen=True)
+class Link:
+    """Show where more about something stands; in the drawer or on its own page."""
+
+    words: str
+    href: str
+    drawer: bool = False
+
+
+@dataclass(frozen=True)
 class Marker:
-    """Show one cycle or activation at the message where its range ends."""
+    """Show one cycle or revision at the message where its range ends, or that was the last.
+
+    ``first`` to ``last`` are the messages it is about, ``note`` is what else is worth knowing,
+    ``quote`` what a person gave as the reason, ``again`` where what failed is asked for anew.
+    """
 
     template: ClassVar = "marker"
     key: str
@@ -93,6 +112,13 @@ class Marker:
     more: int = 0
     task: str = ""
     response: str = ""
+    note: str = ""
+    quote: str = ""
+    first: int = 0
+    last: int = 0
+    opened: bool = False
+    links: tuple[Link, ...] = ()
+    again: str = ""
 
 
 _DOING = {
@@ -118,6 +144,18 @@ _TRIGGERS = {
     "interval": "buffer step reached",
     "ceiling": "ceiling reached",
     "fallback": "offline rules after repeated failures",
+    "manual": "asked for by a person",
+    "idle": "the conversation rested",
+    "provider_change": "another model answers now",
+    "overflow": "the request did not fit the model’s window",
+    "scope": "carried over when the scope changed",
+    "fork": "carried over by the fork",
+}
+_BRIEFLY = {
+    "manual": "asked for",
+    "idle": "after a rest",
+    "provider_change": "another model",
+    "overflow": "window full",
 }
 BACKGROUND = (Cycle.Kind.BUFFER, Cycle.Kind.BUFFER_REFLECTION)
 
@@ -156,8 +194,13 @@ def _parts(text: str, before: int, written: Observation | None) -> Iterator[str]
         yield smaller
 
 
-def markers_of(scene: Scene) -> list[Marker]:
-    """Return the markers of a scene in the order in which they happened."""
+def triggered(trigger: str) -> str:
+    """Return why something was done, for people."""
+    return _TRIGGERS.get(trigger, trigger or "–")
+
+
+def happened_in(scene: Scene) -> list[tuple[datetime, Marker]]:
+    """Return the markers of cycles, activations and reflections, each with its time."""
     happened = [(cycle.started_at, _cycle(scene, cycle)) for cycle in scene.cycles]
     for revision in scene.revisions:
         shown = scene.shown_at.get(revision.number)
@@ -165,14 +208,13 @@ def markers_of(scene: Scene) -> list[Marker]:
             happened.append((revision.created_at, _activation(scene, revision, shown)))
         elif revision.cause == Revision.Cause.REFLECT and revision.cycle_id:
             happened.append((revision.created_at, _condensed(scene, revision)))
-    happened.sort(key=lambda pair: pair[0])
-    return [marker for _, marker in happened]
+    return happened
 
 
 def _cycle(scene: Scene, cycle: Cycle) -> Marker:
     written = scene.written_by.get(cycle.pk)
     state, text = state_and_words(cycle, written)
-    lines, more = _some(written.lines.all() if written else (), scene.zone)
+    lines, more = some(written.lines.all() if written else (), scene)
     return Marker(
         key=f"cycle-{cycle.pk}",
         position=_position(scene, cycle, written),
@@ -187,7 +229,41 @@ def _cycle(scene: Scene, cycle: Cycle) -> Marker:
         more=more,
         task=written.current_task if written else "",
         response=written.suggested_response if written else "",
+        note=cycle.note,
+        first=cycle.first_position or 0,
+        last=cycle.last_position or 0,
+        opened=state == "failed" and cycle.kind == Cycle.Kind.OBSERVE,
+        links=tuple(_links(scene, cycle)),
+        again=_again(scene, cycle),
     )
+
+
+def _links(scene: Scene, cycle: Cycle) -> Iterator[Link]:
+    """Yield where the messages a cycle read stand, and what was asked and answered in it."""
+    if cycle.first_position and cycle.last_position:
+        yield messages_link(scene, cycle.first_position, cycle.last_position, "read")
+    if cycle.status != Cycle.Status.RUNNING:
+        who = "Reflector" if cycle.kind in REFLECTS else "Observer"
+        yield Link(f"{who} call", f"/context/calls/{cycle.pk}/")
+
+
+def messages_link(scene: Scene, first: int, last: int, did: str) -> Link:
+    """Return a link to the first message of a range; positions have gaps, so none is counted."""
+    span = f"message {first}" if first == last else f"messages {first}–{last}"
+    return Link(f"{span} {did}", f"/chat/{scene.thread_id}/?from={first}#message-{first}")
+
+
+def revision_link(scene: Scene, number: int) -> Link:
+    """Return a link to memory as a revision left it."""
+    return Link(f"Revision {number}", f"/memory/{scene.thread_id}/?rev={number}")
+
+
+def _again(scene: Scene, cycle: Cycle) -> str:
+    """Return where a cycle that went wrong is asked for anew."""
+    if cycle.status not in (Cycle.Status.FAILED, Cycle.Status.DISCARDED):
+        return ""
+    operation = "reflect" if cycle.kind in REFLECTS else "observe"
+    return f"/chat/{scene.thread_id}/operate/{operation}"
 
 
 def _position(scene: Scene, cycle: Cycle, written: Observation | None) -> int:
@@ -196,8 +272,12 @@ def _position(scene: Scene, cycle: Cycle, written: Observation | None) -> int:
     through = getattr(written, "sources_through", None)
     if through is not None:
         return int(through)
-    earlier = [m.position for m in scene.messages if m.created_at <= cycle.started_at]
-    return earlier[-1] if earlier else scene.first
+    return position_at(scene, cycle.started_at)
+
+
+def position_at(scene: Scene, at: datetime) -> int:
+    """Return the position of the last message that was there at a time; 0 when none shown was."""
+    return max((m.position for m in scene.messages if m.created_at <= at), default=0)
 
 
 def facts(cycle: Cycle, written: Observation | None) -> Iterator[Fact]:
@@ -216,7 +296,7 @@ def facts(cycle: Cycle, written: Observation | None) -> Iterator[Fact]:
     if cycle.cost is not None:
         yield Fact("Cost", f"${cycle.cost:.4f}")
     if cycle.trigger:
-        yield Fact("Trigger", _TRIGGERS.get(cycle.trigger, cycle.trigger))
+        yield Fact("Trigger", triggered(cycle.trigger))
     if cycle.attempt > 1:
         yield Fact("Attempt", str(cycle.attempt))
     if cycle.first_position is not None:
@@ -226,14 +306,17 @@ def facts(cycle: Cycle, written: Observation | None) -> Iterator[Fact]:
 def _activation(scene: Scene, revision: Revision, shown: list[Observation]) -> Marker:
     before, after = revision.message_tokens_before, revision.message_tokens_after
     count = len(shown)
-    lines, more = _some([line for each in shown for line in each.lines.all()], scene.zone)
+    lines, more = some([line for each in shown for line in each.lines.all()], scene)
     chunks = f"{count} chunk" if count == 1 else f"{count} chunks"
-    trigger = f" · {revision.trigger}" if revision.trigger else ""
+    why = _BRIEFLY.get(revision.trigger, revision.trigger)
+    trigger = f" · {why}" if why else ""
     covered = sum(each.message_tokens for each in shown)
     written = sum(each.tokens for each in shown)
+    first = min(each.first_position or 0 for each in shown)
+    last = max(each.last_position or 0 for each in shown)
     return Marker(
         key=f"revision-{revision.number}",
-        position=max(each.last_position or 0 for each in shown),
+        position=last,
         state="activated",
         words=f"✓ Activated {chunks} · {words.tokens(before)} → {words.tokens(after)}{trigger}",
         reason="The messages above left the context; these lines stand for them now.",
@@ -242,11 +325,14 @@ def _activation(scene: Scene, revision: Revision, shown: list[Observation]) -> M
             Fact("Messages after", f"{words.tokens(after)} tokens"),
             Fact("Became", f"{words.tokens(covered)} → {words.tokens(written)}"),
             Fact("Ratio", words.ratio(covered, written) or "–"),
-            Fact("Trigger", _TRIGGERS.get(revision.trigger, revision.trigger or "–")),
+            Fact("Trigger", triggered(revision.trigger)),
             Fact("Revision", str(revision.number)),
         ),
         lines=lines,
         more=more,
+        first=first,
+        last=last,
+        links=(messages_link(scene, first, last, "left"), revision_link(scene, revision.number)),
     )
 
 
@@ -254,10 +340,10 @@ def _condensed(scene: Scene, revision: Revision) -> Marker:
     before, after = revision.tokens_before, revision.tokens_after
     written = scene.written_by.get(revision.cycle_id) if revision.cycle_id else None
     through = getattr(written, "sources_through", None)
-    trigger = _TRIGGERS.get(revision.trigger, revision.trigger or "–")
+    elsewhere = position_at(scene, revision.created_at)
     return Marker(
         key=f"revision-{revision.number}",
-        position=int(through) if through is not None else scene.coverage.covered,
+        position=int(through) if through is not None else elsewhere,
         state="reflected",
         words=f"✓ Condensed {words.tokens(before)} → {words.tokens(after)}",
         reason="A reflection took the place of these observations.",
@@ -265,12 +351,14 @@ def _condensed(scene: Scene, revision: Revision) -> Marker:
             Fact("Observations before", f"{words.tokens(before)} tokens"),
             Fact("Observations after", f"{words.tokens(after)} tokens"),
             Fact("Ratio", words.ratio(before, after) or "–"),
-            Fact("Trigger", trigger),
+            Fact("Trigger", triggered(revision.trigger)),
             Fact("Revision", str(revision.number)),
         ),
+        links=(revision_link(scene, revision.number),),
     )
 
 
-def _some(lines: Iterable[Line], zone: ZoneInfo) -> tuple[tuple[LineShown, ...], int]:
-    shown = [line_shown(line, zone) for line in lines]
+def some(lines: Iterable[Line], scene: Scene) -> tuple[tuple[LineShown, ...], int]:
+    """Return the first of some lines as the page shows them, and how many more there are."""
+    shown = [line_shown(line, scene.zone) for line in lines]
     return tuple(shown[:MOST_LINES]), max(0, len(shown) - MOST_LINES)

@@ -14,6 +14,11 @@ from django.utils import timezone
 
 from memory.models import Thread
 from memory.models.ids import new_id
+from memory.models.swift import FromNow, swap
+
+from .audit import AuditEntry as AuditEntry
+from .changes import AgentChange as AgentChange
+from .tokens import Token as Token
 
 
 class AgentProfile(models.Model):
@@ -90,6 +95,9 @@ class Turn(models.Model):
     )
     status = models.CharField(max_length=11, choices=Status.choices, default=Status.WAITING)
     prompt = models.TextField()
+    attachments = models.JSONField(
+        default=list, blank=True, help_text="Files sent with the prompt, in order."
+    )
     draft_text = models.TextField(blank=True)
     lease_token = models.UUIDField(null=True, blank=True)
     lease_expires_at = models.DateTimeField(null=True, blank=True)
@@ -122,16 +130,20 @@ class Turn(models.Model):
 
     def renew(self, **changes: object) -> None:
         """Prolong the lease, with other changes in the same statement. Raises TurnLost."""
-        self._swap(lease_expires_at=Now() + lease(), **changes)
+        self._swap(lease_expires_at=FromNow(lease()), **changes)
 
     def close(self, status: Turn.Status, **changes: object) -> None:
         """End the turn. Raises TurnLost when it is no longer this runner's."""
-        self._swap(status=status, finished_at=Now(), draft_text="", **changes)
+        self._swap(status=status, finished_at=FromNow(), draft_text="", **changes)
         self.status = status
 
     def _swap(self, **changes: object) -> None:
-        mine = Turn.objects.running().filter(pk=self.pk, lease_token=self.lease_token)
-        if not mine.update(**changes):
+        mine = {
+            "pk": self.pk,
+            "lease_token": self.lease_token,
+            "status": Turn.Status.RUNNING,
+        }
+        if swap(Turn, mine, changes) is None:
             raise TurnLost("The lease of this turn lapsed, or it was taken over.")
 
 

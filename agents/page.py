@@ -6,21 +6,20 @@ share is read once. The record's revision comes first and everything about memor
 
 from __future__ import annotations
 
+import json
 from collections import defaultdict
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
 from datetime import datetime
-from functools import cached_property
+from functools import cached_property, lru_cache
+from typing import Any
 from uuid import UUID
 from zoneinfo import ZoneInfo
 
 from django.db.models import (
     Count,
-    Exists,
     F,
     Max,
     Min,
-    OuterRef,
     Prefetch,
     Q,
     QuerySet,
@@ -29,40 +28,25 @@ from django.db.models import (
 )
 from pydantic import ValidationError
 
-from agents.models import AgentProfile, Turn
-from memory.config import MemoryOptions
+from agents import shared
+from agents.extent import Coverage, Extent, threads_of
+from agents.models import AgentProfile, RequestSnapshot, Turn
+from memory.config import MemoryOptions, merged, problems
 from memory.models import Cycle, Line, MemoryRecord, Message, Observation, Revision, Thread
+from memory.models.state import State, read_state
+from memory.services.look import options_in, scope_of
 
 WINDOW = 60
 LATEST_CYCLES = 5
 MOST_MARKERS = 80
-LATEST_THREADS = 100
+#: How many lines the panel shows; the memory page shows all.
+MOST_LINES = 200
+REFLECTS = (Cycle.Kind.REFLECT, Cycle.Kind.BUFFER_REFLECTION)
 
 
-@dataclass(frozen=True)
-class Coverage:
-    """Hold how far a thread is covered by visible memory, and how far ahead it is buffered.
-
-    ``buffered_tokens`` are those of the messages that the buffered observations stand for.
-    """
-
-    covered: int = 0
-    buffered: int = 0
-    buffered_tokens: int = 0
-
-    def of(self, position: int) -> str:
-        """Return where the message at a position stands: covered, buffered or neither."""
-        if position <= self.covered:
-            return "covered"
-        return "buffered" if position <= self.buffered else ""
-
-
-@dataclass(frozen=True)
-class Extent:
-    """Hold how many messages a thread has and how many tokens of them are not yet covered."""
-
-    messages: int
-    pending_tokens: int
+#: Causes whose lines are few, and shown at their marker: those written, or taken away.
+SHOWING = (Revision.Cause.EDIT, Revision.Cause.NOTE, Revision.Cause.PIN)
+HIDING = (Revision.Cause.FORGET,)
 
 
 class Scene:
@@ -74,9 +58,14 @@ class Scene:
         self._start = start
 
     @cached_property
+    def state(self) -> State:
+        """Return the thread, its record and how far it is observed, as of one revision."""
+        return read_state(self.thread_id)
+
+    @property
     def thread(self) -> Thread:
         """Return the thread with its resource."""
-        return Thread.objects.select_related("resource").get(pk=self.thread_id)
+        return self.state.thread
 
     @cached_property
     def zone(self) -> ZoneInfo:
@@ -90,41 +79,41 @@ class Scene:
 
     @cached_property
     def record(self) -> MemoryRecord | None:
-        """Return the open record; None before anything was remembered."""
-        return MemoryRecord.objects.filter(
-            scope=MemoryRecord.Scope.THREAD, thread=self.thread_id, closed_at__isnull=True
-        ).first()
+        """Return the open record the thread's memory is in; None before anything was remembered."""
+        record = self.state.record
+        if record is None or record.thread_id is not None:
+            return record
+        shares = self.thread.remembers and scope_of(self.state) == MemoryRecord.Scope.RESOURCE
+        return record if shares else None
+
+    @property
+    def is_shared(self) -> bool:
+        """Tell whether other conversations remember in the same record."""
+        return self.record is not None and self.record.thread_id is None
 
     @property
     def remembers(self) -> bool:
-        """Tell whether this thread and its agent have memory."""
-        return self.thread.remembers and (self.agent is None or self.agent.remembers)
+        """Tell whether this thread has memory; its agent only says how threads begin."""
+        return self.thread.remembers
 
-    @cached_property
-    def options(self) -> MemoryOptions | ValidationError:
-        """Return the options in force, or what is wrong with them."""
-        of_agent = self.agent.memory_options if self.agent else {}
-        of_record = self.record.config if self.record else {}
-        try:
-            return MemoryOptions.model_validate({**of_agent, **of_record})
-        except ValidationError as error:
-            return error
+    @property
+    def options(self) -> MemoryOptions:
+        """Return the options in force."""
+        return options_in(self.state)
+
+    @property
+    def wrong(self) -> str:
+        """Return what is wrong with the options that were given; empty when nothing is."""
+        overrides = self.state.record.config if self.state.record else {}
+        return _wrong(self.state.of_agent, json.dumps(overrides))
 
     @cached_property
     def coverage(self) -> Coverage:
         """Return how far memory covers the thread, as of the revision."""
         if self.record is None:
             return Coverage()
-        shown = Q(since__lte=self.record.revision)
-        found = Observation.objects.filter(
-            record=self.record, thread=self.thread_id, kind=Observation.Kind.OBSERVATION
-        ).aggregate(
-            covered=Max("last_position", filter=shown),
-            ahead=Max("last_position", filter=~shown | Q(since__isnull=True)),
-            tokens=Sum("message_tokens", filter=~shown | Q(since__isnull=True)),
-        )
-        covered = found["covered"] or 0
-        return Coverage(covered, max(covered, found["ahead"] or 0), found["tokens"] or 0)
+        covered = self.state.observed_through
+        return Coverage(covered, max(covered, self.state.written_through))
 
     @cached_property
     def extent(self) -> Extent:
@@ -134,6 +123,38 @@ class Scene:
             messages=Count("pk"), pending=Sum("tokens", filter=raw)
         )
         return Extent(found["messages"], found["pending"] or 0)
+
+    @cached_property
+    def tails(self) -> list[shared.Tail]:
+        """Return the other conversations of a shared record that have raw messages."""
+        if self.record is None or not self.is_shared:
+            return []
+        return shared.tails_beside(self.record, self.thread_id)
+
+    @property
+    def pending_tokens(self) -> int:
+        """Return the raw tokens that count for the threshold: those of all sharing threads."""
+        return self.extent.pending_tokens + sum(tail.tokens for tail in self.tails)
+
+    @cached_property
+    def sharers(self) -> int:
+        """Return how many conversations the record is of."""
+        if self.record is None or not self.is_shared:
+            return 1
+        return shared.threads_in(self.record).count()
+
+    @cached_property
+    def told(self) -> tuple[str, int]:
+        """Return what the agent will be told of other conversations, and its tokens."""
+        return shared.told(self.state, self.tails) if self.is_shared else ("", 0)
+
+    @cached_property
+    def buffered_tokens(self) -> tuple[int, int]:
+        """Return the message tokens of what is buffered: of this thread, and of all."""
+        found = dict(
+            self._buffered.order_by().values_list("thread").annotate(total=Sum("message_tokens"))
+        )
+        return found.get(self.thread_id, 0), sum(found.values())
 
     @cached_property
     def messages(self) -> list[Message]:
@@ -169,33 +190,80 @@ class Scene:
         """Return the running cycles and after them the newest ended ones."""
         mine = self._cycles.order_by(F("finished_at").desc(nulls_first=True), "-started_at")
         mine = mine[:LATEST_CYCLES]
+        mine = mine.select_related("thread")
         return list(mine.prefetch_related(Prefetch("observations", Observation.objects.all())))
 
     @cached_property
     def cycles(self) -> list[Cycle]:
         """Return the cycles that have a place in the window of the log, oldest first."""
+        own = Q(thread=self.thread_id) | Q(kind__in=REFLECTS)
         inside = Q(last_position__gte=self.first) | Q(last_position__isnull=True)
-        newest = self._cycles.filter(inside).order_by("-started_at")
+        newest = self._cycles.filter(own, inside).order_by("-started_at")
         return list(reversed(newest[:MOST_MARKERS]))
 
     @property
     def _cycles(self) -> QuerySet[Cycle]:
-        mine = Q(thread=self.thread_id)
-        if self.record is not None:
-            mine |= Q(record=self.record, thread__isnull=True)
-        return Cycle.objects.filter(mine)
+        return Cycle.objects.filter(record=self.record) if self.record else Cycle.objects.none()
 
     @cached_property
     def revisions(self) -> list[Revision]:
-        """Return the newest activations and reflections, oldest first."""
+        """Return the newest revisions but those of observing at once, oldest first."""
         if self.record is None:
             return []
-        newest = Revision.objects.filter(
-            record=self.record,
-            number__lte=self.record.revision,
-            cause__in=[Revision.Cause.ACTIVATE, Revision.Cause.REFLECT],
-        )
+        newest = Revision.objects.filter(record=self.record, number__lte=self.record.revision)
+        newest = newest.exclude(cause=Revision.Cause.OBSERVE).select_related("author")
         return list(reversed(newest.order_by("-number")[:MOST_MARKERS]))
+
+    @cached_property
+    def changed(self) -> dict[int, list[Line]]:
+        """Return the lines that people wrote or took away, by revision."""
+        showing = {r.number for r in self.revisions if r.cause in SHOWING}
+        hiding = {r.number for r in self.revisions if r.cause in HIDING}
+        found: dict[int, list[Line]] = defaultdict(list)
+        if self.record is None or not showing | hiding:
+            return found
+        lines = Line.objects.filter(
+            Q(since__in=showing) | Q(until__in=hiding), observation__record=self.record
+        )
+        for line in lines.order_by("observation__place", "observation_id", "ordinal", "id"):
+            if line.since in showing:
+                found[line.since or 0].append(line)
+            if line.until in hiding:
+                found[line.until or 0].append(line)
+        return found
+
+    @cached_property
+    def relatives(self) -> dict[UUID, Thread]:
+        """Return the thread this one was forked from, those forked there, and those from here."""
+        thread = self.thread
+        family = Q(parent=self.thread_id)
+        if thread.parent_id is not None:
+            beside = Q(parent=thread.parent_id, fork_position=thread.fork_position)
+            family |= Q(pk=thread.parent_id) | beside
+        found = Thread.objects.there().filter(family).exclude(pk=self.thread_id)
+        return {each.pk: each for each in found.order_by("pk")}
+
+    @cached_property
+    def requests(self) -> dict[UUID, list[RequestSnapshot]]:
+        """Return what the requests of each turn in the window held, by the turn's id, in order."""
+        shown = [
+            t.pk for t in self.turns if t.last_position is None or t.last_position >= self.first
+        ]
+        found: dict[UUID, list[RequestSnapshot]] = defaultdict(list)
+        kept = RequestSnapshot.objects.filter(turn__in=shown)
+        for request in kept.only("turn_id", "step", "blocks", "total").order_by("step"):
+            found[request.turn_id].append(request)
+        return found
+
+    @cached_property
+    def unusual_requests(self) -> dict[UUID, list[dict[str, Any]]]:
+        """Return the blocks of each turn's last request that could not hold all it should."""
+        return {
+            turn: request.blocks
+            for turn, requests in self.requests.items()
+            for request in requests
+            if any(_is_unusual(block) for block in request.blocks)
+        }
 
     @cached_property
     def written(self) -> list[Observation]:
@@ -204,12 +272,13 @@ class Scene:
             return []
         shown = [r.number for r in self.revisions if r.cause == Revision.Cause.ACTIVATE]
         by_cycle = Q(cycle__in=[cycle.pk for cycle in self.cycles])
-        by_revision = Q(since__in=shown, last_position__gte=self.first)
+        by_revision = Q(since__in=shown, thread=self.thread_id, last_position__gte=self.first)
+        of_mine = Q(sources__thread=self.thread_id)
         return list(
             Observation.objects.filter(by_cycle | by_revision, record=self.record)
-            .annotate(sources_through=Max("sources__last_position"))
+            .annotate(sources_through=Max("sources__last_position", filter=of_mine))
             .order_by("first_position", "id")
-            .prefetch_related(_lines())
+            .prefetch_related(_lines(replaces__isnull=True))
         )
 
     @cached_property
@@ -228,50 +297,56 @@ class Scene:
 
     @cached_property
     def chunks(self) -> list[Observation]:
-        """Return the buffered observations with their lines, in order."""
+        """Return the buffered observations with their lines, in order, this thread's first."""
+        found = self._buffered.select_related("thread").order_by("thread", "first_position")
+        chunks = list(found.prefetch_related(_lines()))
+        return sorted(chunks, key=lambda chunk: chunk.thread_id != self.thread_id)
+
+    @property
+    def _buffered(self) -> QuerySet[Observation]:
         if self.record is None:
-            return []
-        return list(
-            Observation.objects.filter(
-                record=self.record,
-                thread=self.thread_id,
-                kind=Observation.Kind.OBSERVATION,
-                first_position__gt=self.coverage.covered,
-            )
-            .order_by("first_position")
-            .prefetch_related(_lines())
+            return Observation.objects.none()
+        hidden = Q(since__isnull=True) | Q(since__gt=self.record.revision)
+        return Observation.objects.filter(
+            hidden, record=self.record, kind=Observation.Kind.OBSERVATION
         )
 
     @cached_property
     def lines(self) -> list[Line]:
-        """Return the lines the agent sees, in order, each with its observation."""
+        """Return the lines the agent sees, in order, each with its observation and thread."""
         if self.record is None:
             return []
         lines = Line.objects.as_of(self.record.pk, self.record.revision).in_order()
-        return list(lines.select_related("observation"))
+        return list(lines.select_related("observation__thread"))
 
     @cached_property
+    def newest_lines(self) -> list[Line]:
+        """Return the last of the lines the agent sees, in order: as many as the panel shows."""
+        if self.record is None:
+            return []
+        lines = Line.objects.as_of(self.record.pk, self.record.revision).in_order().reverse()
+        return list(reversed(lines.select_related("observation__thread")[:MOST_LINES]))
+
+    @cached_property
+    def line_totals(self) -> tuple[int, int]:
+        """Return how many lines are visible, and their tokens."""
+        if self.record is None:
+            return 0, 0
+        lines = Line.objects.as_of(self.record.pk, self.record.revision)
+        found = lines.aggregate(count=Count("pk"), tokens=Sum("tokens"))
+        return found["count"], found["tokens"] or 0
+
+    @property
     def line_tokens(self) -> int:
         """Return the tokens of all visible lines."""
-        if self.record is None:
-            return 0
-        lines = Line.objects.as_of(self.record.pk, self.record.revision)
-        return lines.aggregate(total=Sum("tokens"))["total"] or 0
+        return self.line_totals[1]
 
-    @cached_property
+    @property
     def hints(self) -> tuple[str, str]:
         """Return the current task and the suggested response, each empty when unknown."""
         if self.record is None:
             return "", ""
-        shown = Observation.objects.filter(
-            record=self.record, thread=self.thread_id, since__lte=self.record.revision
-        ).order_by("-last_position")
-        found = MemoryRecord.objects.filter(pk=self.record.pk).values_list(
-            Subquery(shown.exclude(current_task="").values("current_task")[:1]),
-            Subquery(shown.exclude(suggested_response="").values("suggested_response")[:1]),
-        )
-        task, response = found.first() or ("", "")
-        return task or "", response or ""
+        return self.state.current_task, self.state.suggested_response
 
     @cached_property
     def siblings(self) -> Sequence[Thread]:
@@ -288,18 +363,18 @@ class Scene:
         return start or 0
 
 
-def threads_of(resource_id: int) -> QuerySet[Thread]:
-    """Select the newest threads of a resource, annotated with what is running in each."""
-    cycles = Cycle.objects.running().filter(thread=OuterRef("pk"))
-    return (
-        Thread.objects.filter(resource=resource_id, is_lab=False)
-        .annotate(
-            answering=Exists(Turn.objects.running().filter(thread=OuterRef("pk"))),
-            cycle_kind=Subquery(cycles.order_by("-started_at").values("kind")[:1]),
-        )
-        .order_by("-last_active_at", "-id")[:LATEST_THREADS]
-    )
+def _is_unusual(block: Mapping[str, Any]) -> bool:
+    return block["kind"] == "left_out" or "without memory" in str(block.get("source", ""))
 
 
-def _lines() -> Prefetch[str, QuerySet[Line], str]:
-    return Prefetch("lines", queryset=Line.objects.order_by("ordinal", "id"))
+def _lines(**only: bool) -> Prefetch[str, QuerySet[Line], str]:
+    return Prefetch("lines", queryset=Line.objects.filter(**only).order_by("ordinal", "id"))
+
+
+@lru_cache(maxsize=256)
+def _wrong(of_agent: str, overrides: str) -> str:
+    try:
+        merged(json.loads(of_agent) or {}, json.loads(overrides))
+    except ValidationError as error:
+        return problems(error)[0]
+    return ""

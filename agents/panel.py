@@ -1,183 +1,21 @@
-"""Make what the live memory panel shows: gauges, operations, chunks, hints, observations."""
+"""Make what the live memory panel shows below its gauges: operations, chunks, observations."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from itertools import groupby
 from typing import Any
 
-from pydantic import ValidationError
-
 from agents import words
 from agents.markers import LineShown, doing, line_shown, state_and_words
-from agents.page import Scene
-from memory.config import MemoryOptions
-from memory.models import Cycle, Observation
+from agents.page import REFLECTS, Scene
+from agents.shared import Tail
+from memory.models import Cycle, Line, Observation, Thread
 
-SMALL = 10_000
-
-
-@dataclass(frozen=True)
-class Bar:
-    """Show one filled part of a gauge; ``look`` is live, ahead (hatched), kept or over."""
-
-    look: str
-    start: str
-    width: str
-
-
-@dataclass(frozen=True)
-class Gauge:
-    """Show a level in a range. Places are percentages of ``top``, as SVG takes them."""
-
-    key: str
-    name: str
-    value: int
-    top: int
-    label: str
-    exact: str
-    spoken: str
-    caption: str
-    bars: tuple[Bar, ...]
-    ticks: tuple[str, ...]
-    limit: str
-    after: str = ""
-
-
-@dataclass(frozen=True)
-class Panel:
-    """Show the gauges, or why there are none; ``say`` is announced when it changes."""
-
-    gauges: tuple[Gauge, ...] = ()
-    off: str = ""
-    small: str = ""
-    say: str = ""
-
-
-def panel_of(scene: Scene) -> Panel:
-    """Return the head of the panel."""
-    if not scene.remembers:
-        whose = "this thread" if not scene.thread.remembers else "this agent"
-        return Panel(off=f"Memory is turned off for {whose}: nothing of it is ever observed.")
-    options = scene.options
-    if isinstance(options, ValidationError):
-        return Panel(off=f"The memory options are wrong: {_first_error(options)}")
-    gauges = _messages_gauge(scene, options), _observations_gauge(scene, options)
-    return Panel(gauges=gauges, small=_small(options), say=_crossed(gauges[0], options))
-
-
-def _first_error(error: ValidationError) -> str:
-    first = error.errors()[0]
-    place = ".".join(str(step) for step in first["loc"])
-    return f"{place}: {first['msg']}" if place else first["msg"]
-
-
-def _small(options: MemoryOptions) -> str:
-    if options.message_tokens >= SMALL:
-        return ""
-    return (
-        f"This agent has small thresholds ({words.tokens(options.message_tokens)} tokens of "
-        f"messages, {words.tokens(options.observation_tokens)} of observations), "
-        "so that memory forms within a dozen messages."
-    )
-
-
-def _messages_gauge(scene: Scene, options: MemoryOptions) -> Gauge:
-    limits = options.thresholds()
-    pending = scene.extent.pending_tokens
-    ahead = min(scene.coverage.buffered_tokens, pending)
-    top = max(pending, limits.ceiling)
-    step = limits.buffer or 0
-    label = f"{words.tokens(pending)} / {words.tokens(limits.observe)}"
-    return Gauge(
-        key="messages",
-        name="Messages",
-        value=pending,
-        top=top,
-        label=label,
-        exact=f"{pending} of {limits.observe} tokens, {ahead} buffered",
-        spoken=_spoken(pending, limits.observe)
-        + (f", {words.spoken(ahead)} already buffered" if ahead else ""),
-        caption=_messages_caption(scene, options, ahead),
-        bars=(
-            Bar("ahead", "0%", words.percent(ahead, top)),
-            Bar("live", words.percent(ahead, top), words.percent(pending - ahead, top)),
-        ),
-        ticks=_steps(step, limits.observe, top),
-        limit=words.percent(limits.observe, top),
-        after=words.percent(limits.floor, top) if ahead else "",
-    )
-
-
-def _messages_caption(scene: Scene, options: MemoryOptions, ahead: int) -> str:
-    limits = options.thresholds()
-    failed = _last_failure(scene)
-    interval = limits.buffer_interval(scene.extent.pending_tokens)
-    parts = [failed] if failed else []
-    if interval is not None:
-        at = ahead + interval
-        due = scene.extent.pending_tokens >= at
-        parts.append("Buffering is due" if due else f"Next buffer at {words.tokens(at)}")
-        parts.append(f"activates at {words.tokens(limits.observe)}")
-        parts.append(f"blocks at {words.tokens(limits.ceiling)}")
-    else:
-        parts.append(f"Observes at {words.tokens(limits.observe)}, the turn waits for it")
-    return " · ".join(parts)
-
-
-def _last_failure(scene: Scene) -> str:
-    ended = (c for c in scene.latest_cycles if c.status != Cycle.Status.RUNNING)
-    latest = next(ended, None)
-    if latest is None or latest.status != Cycle.Status.FAILED or latest.finished_at is None:
-        return ""
-    return (
-        f"Last {_noun(latest)} failed at {words.clock(latest.finished_at.astimezone(scene.zone))}"
-    )
-
-
-def _noun(cycle: Cycle) -> str:
-    reflects = cycle.kind in (Cycle.Kind.REFLECT, Cycle.Kind.BUFFER_REFLECTION)
-    return "reflection" if reflects else "observation"
-
-
-def _observations_gauge(scene: Scene, options: MemoryOptions) -> Gauge:
-    limits = options.thresholds()
-    tokens = scene.line_tokens
-    top = max(tokens, limits.reflect_ceiling)
-    generation = scene.record.generation if scene.record else 0
-    ahead = limits.buffer_reflection
-    caption = [f"Background reflection at {words.tokens(ahead)}"] if ahead else []
-    caption += [f"condenses at {words.tokens(limits.reflect)}", f"generation {generation}"]
-    return Gauge(
-        key="observations",
-        name="Observations",
-        value=tokens,
-        top=top,
-        label=f"{words.tokens(tokens)} / {words.tokens(limits.reflect)}",
-        exact=f"{tokens} of {limits.reflect} tokens",
-        spoken=_spoken(tokens, limits.reflect),
-        caption=" · ".join(caption),
-        bars=(Bar("kept", "0%", words.percent(tokens, top)),),
-        ticks=(words.percent(ahead, top),) if ahead else (),
-        limit=words.percent(limits.reflect, top),
-    )
-
-
-def _spoken(value: int, limit: int) -> str:
-    return f"{words.spoken(value)} of {words.spoken(limit)} tokens"
-
-
-def _steps(step: int, limit: int, top: int) -> tuple[str, ...]:
-    return tuple(words.percent(x, top) for x in range(step, limit, step)) if step else ()
-
-
-def _crossed(gauge: Gauge, options: MemoryOptions) -> str:
-    share = gauge.value / options.message_tokens
-    if share >= 1:
-        return "Messages passed the threshold"
-    return "Messages at 80 percent of the threshold" if share >= 0.8 else ""
+MOST_BESIDE = 8
+MANUAL = "manual"
 
 
 @dataclass(frozen=True)
@@ -190,6 +28,8 @@ class Operation:
     since: str
     since_words: str
     detail: str
+    thread: str = ""
+    title: str = ""
 
 
 @dataclass(frozen=True)
@@ -217,6 +57,7 @@ def _operation(scene: Scene, cycle: Cycle) -> Operation:
     written = next(iter(cycle.observations.all()), None)
     state, text = state_and_words(cycle, written)
     at = cycle.finished_at or cycle.started_at
+    of = cycle.thread if _is_elsewhere(scene, cycle) else None
     return Operation(
         key=str(cycle.pk),
         state=state,
@@ -224,7 +65,13 @@ def _operation(scene: Scene, cycle: Cycle) -> Operation:
         since=at.isoformat(timespec="seconds"),
         since_words=words.ago(scene.now, at),
         detail=" · ".join(_details(cycle)),
+        thread=str(of.pk) if of else "",
+        title=str(of) if of else "",
     )
+
+
+def _is_elsewhere(scene: Scene, cycle: Cycle) -> bool:
+    return cycle.thread_id != scene.thread_id and cycle.kind not in REFLECTS
 
 
 def _details(cycle: Cycle) -> Iterator[str]:
@@ -238,6 +85,8 @@ def _details(cycle: Cycle) -> Iterator[str]:
         yield f"level {cycle.level}"
     if cycle.error:
         yield cycle.error
+    if cycle.note:
+        yield cycle.note
 
 
 @dataclass(frozen=True)
@@ -250,6 +99,8 @@ class ChunkShown:
     first: int
     last: int
     lines: tuple[LineShown, ...]
+    thread: str = ""
+    title: str = ""
 
 
 def chunks_of(scene: Scene) -> list[ChunkShown]:
@@ -258,6 +109,7 @@ def chunks_of(scene: Scene) -> list[ChunkShown]:
 
 
 def _chunk(scene: Scene, chunk: Observation) -> ChunkShown:
+    of = chunk.thread if chunk.thread_id != scene.thread_id else None
     return ChunkShown(
         id=str(chunk.pk),
         before=words.tokens(chunk.message_tokens),
@@ -265,7 +117,53 @@ def _chunk(scene: Scene, chunk: Observation) -> ChunkShown:
         first=chunk.first_position or 0,
         last=chunk.last_position or 0,
         lines=tuple(line_shown(line, scene.zone) for line in chunk.lines.all()),
+        thread=str(of.pk) if of else "",
+        title=str(of) if of else "",
     )
+
+
+@dataclass(frozen=True)
+class Beside:
+    """Show another conversation that the agent is told of."""
+
+    thread: str
+    title: str
+    words: str
+
+
+@dataclass(frozen=True)
+class Others:
+    """Show the other conversations of a shared memory, and what the agent is told of them."""
+
+    count: int = 0
+    tokens: str = ""
+    threads: tuple[Beside, ...] = ()
+    more: int = 0
+    text: str = ""
+    told: str = ""
+
+
+def others_of(scene: Scene) -> Others:
+    """Return what the other conversations say that memory has not observed."""
+    tails = scene.tails
+    if not tails:
+        return Others()
+    text, told = scene.told
+    budget = scene.options.other_conversations_tokens
+    return Others(
+        count=len(tails),
+        tokens=words.tokens(sum(tail.tokens for tail in tails)),
+        threads=tuple(_beside(tail) for tail in tails[:MOST_BESIDE]),
+        more=max(0, len(tails) - MOST_BESIDE),
+        text=text,
+        told=words.tokens(told) if text else f"at most {words.tokens(budget)}",
+    )
+
+
+def _beside(tail: Tail) -> Beside:
+    noun = "message" if tail.messages == 1 else "messages"
+    said = f"{tail.messages} {noun} · {words.tokens(tail.tokens)} tokens"
+    return Beside(str(tail.thread), tail.title, said)
 
 
 @dataclass(frozen=True)
@@ -287,21 +185,30 @@ class Seen:
     count: int = 0
     tokens: str = "0"
     hint: str = ""
+    earlier: int = 0
+    page: str = ""
 
 
 def seen_of(scene: Scene) -> Seen:
     """Return the visible observations of a scene, by date."""
-    if not scene.lines:
+    count, tokens = scene.line_totals
+    if not count:
         return Seen(hint=first_hint(scene))
     return Seen(
         days=tuple(_days(scene)),
-        count=len(scene.lines),
-        tokens=words.tokens(sum(line.tokens for line in scene.lines)),
+        count=count,
+        tokens=words.tokens(tokens),
+        earlier=max(0, count - len(scene.newest_lines)),
+        page=f"/memory/{scene.thread_id}/",
     )
 
 
 def _days(scene: Scene) -> Iterator[Day]:
-    dated = _dated(line_shown(line, scene.zone) for line in scene.lines)
+    page = f"/memory/{scene.thread_id}/"
+    dated = _dated(
+        replace(line_shown(line, scene.zone, _other(scene, line)), page=page)
+        for line in scene.newest_lines
+    )
     for ordinal, (date, lines) in enumerate(groupby(dated, key=lambda pair: pair[0])):
         shown = tuple(line for _, line in lines)
         if not date:
@@ -311,6 +218,11 @@ def _days(scene: Scene) -> Iterator[Day]:
         past = (scene.now.astimezone(scene.zone).date() - at.date()).days
         ago = f"({words.days_ago(past)})"
         yield Day(f"{ordinal}-{date}", words.day(at), date, ago, shown)
+
+
+def _other(scene: Scene, line: Line) -> Thread | None:
+    thread = line.observation.thread
+    return None if thread is None or thread.pk == scene.thread_id else thread
 
 
 def _dated(lines: Iterable[LineShown]) -> Iterator[tuple[str, LineShown]]:
@@ -323,10 +235,11 @@ def _dated(lines: Iterable[LineShown]) -> Iterator[tuple[str, LineShown]]:
 
 def first_hint(scene: Scene) -> str:
     """Return when memory will form in this thread."""
-    options = scene.options
-    if not scene.remembers or isinstance(options, ValidationError):
+    if not scene.remembers:
         return ""
-    limits = options.thresholds()
+    limits = scene.options.thresholds()
+    if limits.shared is not None:
+        limits = limits.given(scene.line_tokens)
     text = f"Memory starts after {words.tokens(limits.observe)} tokens of messages"
     return f"{text}; buffering at {words.tokens(limits.buffer)}." if limits.buffer else f"{text}."
 
@@ -339,8 +252,29 @@ def generations_of(scene: Scene) -> dict[str, Any]:
 
 def at_work(scene: Scene) -> str:
     """Return the words for what a running turn is doing."""
-    blocking = Cycle.Kind.OBSERVE
-    waits = any(
-        c.kind == blocking and c.status == Cycle.Status.RUNNING for c in scene.latest_cycles
-    )
-    return f"{doing(blocking)} before answering" if waits else "Answering"
+    waits = _waited_for(scene) is not None
+    return f"{doing(Cycle.Kind.OBSERVE)} before answering" if waits else "Answering"
+
+
+@dataclass(frozen=True)
+class Blocked:
+    """Show what a turn waits for before it is answered."""
+
+    since: str
+    detail: str
+
+
+def blocked(scene: Scene) -> Blocked | None:
+    """Return the observation that the running turn waits for, if it waits for one."""
+    cycle = _waited_for(scene)
+    if cycle is None:
+        return None
+    detail = [f"{words.tokens(cycle.message_tokens)} tokens"]
+    detail += [f"attempt {cycle.attempt}"] if cycle.attempt > 1 else []
+    detail.append(f"at most {scene.options.wait_seconds:g} s, then it is answered anyway")
+    return Blocked(cycle.started_at.isoformat(timespec="seconds"), " · ".join(detail))
+
+
+def _waited_for(scene: Scene) -> Cycle | None:
+    running = (c for c in scene.latest_cycles if c.status == Cycle.Status.RUNNING)
+    return next((c for c in running if c.kind == Cycle.Kind.OBSERVE and c.trigger != MANUAL), None)

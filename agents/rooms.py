@@ -17,7 +17,8 @@ from channels.db import database_sync_to_async
 from django.utils import timezone
 
 from agents import live
-from agents.live import NAMES, REGIONS, Delta, Rendered, Stamp
+from agents.live import NAMES, REGIONS, Delta, Rendered
+from agents.stamps import Stamp, stamps
 from memory.models import Thread
 
 logger = logging.getLogger(__name__)
@@ -128,7 +129,7 @@ def _read(
     thread_id: UUID, names: set[str], heard: Delta | None
 ) -> tuple[Stamp | None, dict[str, Rendered]]:
     # The stamp first: what moves while the rows are read is then found stale, not missed.
-    stamp = live.stamps([thread_id]).get(thread_id)
+    stamp = stamps([thread_id]).get(thread_id)
     return stamp, live.render(thread_id, names, now=timezone.now(), heard=heard)
 
 
@@ -171,7 +172,7 @@ class Rooms:
 
     async def look(self) -> None:
         """Compare every open thread with its rows, in one statement."""
-        found = await database_sync_to_async(live.stamps)(list(self._rooms))
+        found = await database_sync_to_async(stamps)(list(self._rooms))
         for thread_id, room in list(self._rooms.items()):
             room.check(found.get(thread_id))
 

@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 from uuid import UUID
 from zoneinfo import ZoneInfo
 
-from asgiref.sync import sync_to_async
 from django.utils import timezone
-from pydantic_ai import RunContext
+from pydantic_ai import RunContext, Tool
 
-from memory.services.recall import recall as recall_messages
+from memory.config import MemoryOptions
+from memory.recall_tool import recall_tool
+from memory.services.recall import retrieval_of
 
-NOTHING_FOUND = "No message of this conversation matches."
+RECALL = "recall"
 
 
 @dataclass(frozen=True)
@@ -30,33 +31,31 @@ async def current_time(ctx: RunContext[Deps]) -> str:
     return timezone.now().astimezone(ctx.deps.zone).strftime("%A, %B %-d, %Y, %H:%M (%Z)")
 
 
-async def recall(
-    ctx: RunContext[Deps], query: str = "", first: int | None = None, last: int | None = None
-) -> str:
-    """Return the exact earlier messages of this conversation.
+def _thread_of(ctx: RunContext[Deps]) -> UUID:
+    return ctx.deps.thread_id
 
-    Use it when the wording itself matters, or when an observation leaves out a detail.
 
-    Args:
-        query: Words to look for. Any of them may match.
-        first: Number of the first message wanted, instead of a query.
-        last: Number of the last message wanted.
+TOOLS: dict[str, Tool[Any]] = {
+    "current_time": Tool(current_time),
+    RECALL: recall_tool(_thread_of),
+}
+
+RECALL_HERE = recall_tool(_thread_of, scope="thread")
+
+
+def tools_named(names: Sequence[str], options: MemoryOptions | None = None) -> list[Tool[Any]]:
+    """Return the tools of these names; names nobody knows are left out.
+
+    ``recall`` is left out too when the options switch it off. Without options the model is
+    shown all of it, and what it may reach is decided when it calls.
     """
-    found = await sync_to_async(recall_messages)(
-        ctx.deps.thread_id, query=query, first=first, last=last
-    )
-    if not found:
-        return NOTHING_FOUND
-    return "\n\n".join(
-        f"[{message.position}] {'User' if message.kind == 'request' else 'Assistant'} "
-        f"({message.at.astimezone(ctx.deps.zone):%Y-%m-%d %H:%M}): {message.text}"
-        for message in found
-    )
+    return [tool for name in names if (tool := _tool(name, options)) is not None]
 
 
-TOOLS: dict[str, Callable[..., Any]] = {"current_time": current_time, "recall": recall}
-
-
-def tools_named(names: Sequence[str]) -> list[Callable[..., Any]]:
-    """Return the tools of these names; names nobody knows are left out."""
-    return [TOOLS[name] for name in names if name in TOOLS]
+def _tool(name: str, options: MemoryOptions | None) -> Tool[Any] | None:
+    if name != RECALL or options is None:
+        return TOOLS.get(name)
+    allowed = retrieval_of(options)
+    if allowed is None:
+        return None
+    return RECALL_HERE if allowed.scope == "thread" else TOOLS[RECALL]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Sequence
 from ipaddress import ip_address
 from typing import Any
 from uuid import UUID, uuid4
@@ -12,9 +12,8 @@ from django.contrib import messages
 from django.contrib.auth import get_user_model, login, logout
 from django.contrib.auth.decorators import login_not_required
 from django.contrib.auth.forms import AuthenticationForm
-from django.db import connection
 from django.http import Http404, HttpRequest, HttpResponse
-from django.shortcuts import get_object_or_404, redirect, render
+from django.shortcuts import redirect, render
 from django.template.loader import get_template
 from django.utils import timezone
 from django.utils.http import url_has_allowed_host_and_scheme
@@ -22,25 +21,30 @@ from django.utils.safestring import mark_safe
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_GET, require_POST
 
-from agents import intents, live
+from agents import live, uploads, words
+from agents.access import thread_or_404
 from agents.log import log_of
 from agents.models import AgentProfile, Turn
-from agents.page import Scene, threads_of
+from agents.page import Scene
+from agents.services.attach import TYPES
 from agents.services.send import LONGEST_PROMPT
-from agents.services.thread import start
-from memory.models import Resource, Thread
+from agents.studio.respond import frame
 
 BACKEND = "django.contrib.auth.backends.ModelBackend"
 LARGEST_POSITION = 2**62
-
-
-@login_not_required
-@require_GET
-def healthz(request: HttpRequest) -> HttpResponse:
-    """Answer 200 when pages can be served: the database answers."""
-    with connection.cursor() as cursor:
-        cursor.execute("SELECT 1")
-    return HttpResponse("ok", content_type="text/plain")
+#: What the live memory panel consists of.
+PANEL = ("gauges", "operations", "chunks", "others", "task", "observations", "generations")
+KEYS = [
+    ("Enter", "send; Shift+Enter starts a new line"),
+    ("Ctrl+.", "stop the answer"),
+    ("F6", "next region; Shift+F6 the one before"),
+    ("/", "to the message box"),
+    ("↑", "in the empty message box: change your last message"),
+    ("F2", "rename the conversation"),
+    ("j", "next entry of the conversation; k the one before"),
+    ("b", "show or hide the memory panel"),
+    ("n", "to “New thread”"),
+]
 
 
 @login_not_required
@@ -96,84 +100,66 @@ def sign_out(request: HttpRequest) -> HttpResponse:
     return redirect("sign-in")
 
 
-def home(request: HttpRequest) -> HttpResponse:
-    """Lead to the newest conversation, or to the empty page."""
-    newest = Thread.objects.of(request.user).filter(is_lab=False).order_by("-last_active_at")  # type: ignore[arg-type]
-    thread = newest.first()
-    return redirect("chat", thread.pk) if thread else redirect("threads")
-
-
-@require_GET
-def threads(request: HttpRequest) -> HttpResponse:
-    """Show the conversations of one resource."""
-    resources = _resources(request)
-    asked = request.GET.get("resource")
-    resource = next((each for each in resources if asked in (None, each.key)), None)
-    if asked and resource is None:
-        raise Http404
-    rows = live.thread_rows(threads_of(resource.pk), timezone.now()) if resource else []
-    context = {
-        "resource": resource,
-        "resources": resources,
-        "agents": _agents(),
-        "threads": rows,
-        "refusal": _refusal(request),
-    }
-    return render(request, "chat/none.html", context)
-
-
-def _resources(request: HttpRequest) -> list[Resource]:
-    return list(Resource.objects.filter(members=request.user).order_by("key"))  # type: ignore[misc]
-
-
-def _agents() -> list[AgentProfile]:
-    return list(AgentProfile.objects.order_by("name"))
-
-
 def _refusal(request: HttpRequest) -> str:
     return " ".join(str(message) for message in messages.get_messages(request))
-
-
-@require_POST
-def new_thread(request: HttpRequest) -> HttpResponse:
-    """Begin a conversation and lead to it."""
-    mine = Resource.objects.filter(members=request.user)  # type: ignore[misc]
-    resource = get_object_or_404(mine, key=request.POST.get("resource", ""))
-    agent = get_object_or_404(AgentProfile, slug=request.POST.get("agent", ""))
-    thread = start(resource, agent)
-    return redirect("chat", thread.pk)
-
-
-def _thread(request: HttpRequest, thread_id: UUID) -> Thread:
-    """Return a thread of the user's. Raises Http404 for anybody else's and for unknown ones."""
-    return get_object_or_404(Thread.objects.of(request.user), pk=thread_id)  # type: ignore[arg-type]
 
 
 @never_cache
 @require_GET
 def chat(request: HttpRequest, thread_id: UUID) -> HttpResponse:
     """Show a conversation and its live memory."""
-    thread = _thread(request, thread_id)
+    return page_of(request, thread_id)
+
+
+def page_of(
+    request: HttpRequest,
+    thread_id: UUID,
+    *,
+    text: str = "",
+    files: Sequence[uploads.KeptFile] = (),
+    refusal: str = "",
+) -> HttpResponse:
+    """Return the chat page, with what was typed and attached and why it was not taken."""
+    thread = thread_or_404(request, thread_id)
     now = timezone.now()
-    resources = _resources(request)
     regions = live.render(thread_id, live.NAMES, now=now)
-    profiles = _agents()
+    editing = _editing(request, thread_id)
+    profiles = list(AgentProfile.objects.order_by("name"))
     context = {
-        "thread": thread,
+        **frame(request, page="chat", thread=thread),
         "title": str(thread),
-        "now": now.isoformat(),
+        "keys": KEYS,
         "regions": {name: _safe(each.html) for name, each in regions.items()},
         "earlier": _earlier(thread_id, _position(request, "from")),
         "pending": _is_pending(thread_id),
-        "resource": next(each for each in resources if each.pk == thread.resource_id),
-        "resources": resources,
         "agents": profiles,
         "agent_name": next((a.name for a in profiles if a.slug == thread.agent), "the agent"),
         "key": uuid4(),
         "longest": LONGEST_PROMPT,
-        "refusal": _refusal(request),
+        "refusal": refusal or _refusal(request),
+        "text": text or editing.prompt if editing else text,
+        "editing": editing,
+        "files": files,
+        "limits": _limits(),
     }
-    return render(request, "chat/page.html", context)
+    return render(request, "chat/page.html", context, status=422 if refusal else 200)
+
+
+def _editing(request: HttpRequest, thread_id: UUID) -> Turn | None:
+    """Return the turn whose prompt is to be sent anew, if one is."""
+    number = _position(request, "edit")
+    if number is None:
+        return None
+    return Turn.objects.filter(thread=thread_id, number=number, first_position__gt=0).first()
+
+
+def _limits() -> dict[str, Any]:
+    return {
+        "count": settings.ATTACHMENTS_PER_MESSAGE,
+        "bytes": settings.ATTACHMENT_BYTES,
+        "words": words.filesize(settings.ATTACHMENT_BYTES),
+        "types": ",".join(sorted(TYPES)) + ",.md,.markdown",
+    }
 
 
 def _safe(html: str) -> str:
@@ -213,10 +199,24 @@ def _earlier(
 @require_GET
 def earlier(request: HttpRequest, thread_id: UUID) -> HttpResponse:
     """Return older entries of a log, as a partial that takes its place above the newer ones."""
-    _thread(request, thread_id)
+    thread_or_404(request, thread_id)
     first, before = _position(request, "from"), _position(request, "before")
     shown = _earlier(thread_id, first or 1, before)
     return render(request, "chat/earlier.html#block", {"earlier": shown})
+
+
+@never_cache
+@require_GET
+def panel(request: HttpRequest, thread_id: UUID) -> HttpResponse:
+    """Show the live memory of a conversation alone, for a window of its own."""
+    thread = thread_or_404(request, thread_id)
+    shown = live.render(thread_id, PANEL, now=timezone.now())
+    context = {
+        **frame(request, page="chat", thread=thread),
+        "title": str(thread),
+        "regions": {name: _safe(each.html) for name, each in shown.items()},
+    }
+    return render(request, "chat/panel.html", context)
 
 
 @never_cache
@@ -226,59 +226,9 @@ def regions(request: HttpRequest, thread_id: UUID) -> HttpResponse:
 
     With ``only`` (names by comma) just these are looked at.
     """
-    _thread(request, thread_id)
+    thread_or_404(request, thread_id)
     only = request.GET.get("only")
     names = set(only.split(",")) & set(live.NAMES) if only else set(live.NAMES)
     rendered = live.render(thread_id, names, now=timezone.now())
     differing = (r for name, r in rendered.items() if request.GET.get(name) != r.etag)
     return HttpResponse("".join(each.partial for each in differing))
-
-
-def _done(request: HttpRequest, thread_id: UUID, act: Callable[[], object]) -> HttpResponse:
-    """Carry out what a form asked for and lead back to the conversation."""
-    _thread(request, thread_id)
-    scripted = bool(request.headers.get("HX-Request"))
-    try:
-        act()
-    except intents.Refused as refusal:
-        if scripted:
-            return HttpResponse(str(refusal), status=422, content_type="text/plain")
-        messages.error(request, str(refusal))
-    return HttpResponse(status=204) if scripted else redirect("chat", thread_id)
-
-
-@require_POST
-def send(request: HttpRequest, thread_id: UUID) -> HttpResponse:
-    """Take a message."""
-    text = request.POST.get("text", "")
-    key = _key(request.POST.get("key", ""))
-    return _done(
-        request,
-        thread_id,
-        lambda: intents.say(thread_id, text, key=key, author=request.user),
-    )
-
-
-def _key(text: str) -> UUID | None:
-    try:
-        return UUID(text)
-    except ValueError:
-        return None
-
-
-@require_POST
-def stop(request: HttpRequest, thread_id: UUID) -> HttpResponse:
-    """Stop the answer under way."""
-    return _done(request, thread_id, lambda: intents.stop(thread_id))
-
-
-@require_POST
-def withdraw(request: HttpRequest, thread_id: UUID, number: int) -> HttpResponse:
-    """Take a waiting message back."""
-    return _done(request, thread_id, lambda: intents.withdraw(thread_id, number))
-
-
-@require_POST
-def retry(request: HttpRequest, thread_id: UUID, number: int) -> HttpResponse:
-    """Answer a message again whose turn went wrong."""
-    return _done(request, thread_id, lambda: intents.retry(thread_id, number, author=request.user))

@@ -18,6 +18,15 @@ def _short(value: float) -> str:
     return f"{value:.0f}" if value >= 99.95 else f"{value:.1f}".removesuffix(".0")
 
 
+def filesize(size: int) -> str:
+    """Return a number of bytes as the pages print it: 950 B, 12 kB, 3.4 MB."""
+    if size < 1000:
+        return f"{size} B"
+    if size < 999_500:
+        return f"{_short(size / 1000)} kB"
+    return f"{_short(size / 1_000_000)} MB"
+
+
 def spoken(count: int) -> str:
     """Return a count as a screen reader should say it."""
     return str(count) if count < 1000 else f"{_short(count / 1000)} thousand"

@@ -6,6 +6,7 @@ that tells of a change.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Collection
 from datetime import UTC, datetime, timedelta
 from random import Random
 from typing import Any
@@ -17,15 +18,30 @@ from pydantic_ai.messages import ModelResponse, TextPart, ToolCallPart, ToolRetu
 
 from agents.events import TurnDelta
 from agents.models import AgentProfile, Turn
+from agents.services import erase as erasing
+from agents.services.begin import Running, begin
+from agents.services.close import close_lapsed
+from agents.services.fork import fork
+from agents.services.scope import change_scope
 from agents.services.send import send, withdraw
-from agents.services.turn import Running, begin, close, close_lapsed
+from agents.services.turn import close
 from memory.messages import user_prompt
-from memory.models import Cycle, Thread
+from memory.models import Cycle, Line, MemoryRecord, Thread
+from memory.models.state import read_state
 from memory.publish import send as send_event
 from memory.services import observe, reflect
 from memory.services.append import append
+from memory.services.change import Refused
+from memory.services.clear import clear
+from memory.services.configure import configure
 from memory.services.cycles import retire_lapsed
+from memory.services.edit import edit
+from memory.services.forget import forget
+from memory.services.fork import cuts
+from memory.services.note import note
+from memory.services.pin import pin, unpin
 from memory.services.prepare import prepare
+from memory.services.restore import restore
 from tests.fakes import Models, merge_all, observe_each
 
 START = datetime(2026, 3, 2, 9, 0, tzinfo=UTC)
@@ -40,8 +56,9 @@ WORDS = (
 class Play:
     """Hold one conversation and the next random things that happen in it."""
 
-    def __init__(self, thread: Thread, seed: int) -> None:
+    def __init__(self, thread: Thread, seed: int, without: Collection[str] = ()) -> None:
         self.thread_id = thread.pk
+        self.without = without
         self.random = Random(seed)
         self.at = START
         self.running: Running | None = None
@@ -49,6 +66,7 @@ class Play:
         self.reflecting: reflect.Claimed | None = None
         self.models = Models(observer=self._written, reflector=self._condensed)
         self.waiting: list[int] = []
+        self.options = 0
         self.happened: list[str] = []
 
     async def step(self) -> str:
@@ -72,6 +90,10 @@ class Play:
         else:
             steps |= {"hear": 4, "answer": 5, "use_tool": 1, "prepare": 6, "close": 2}
             steps |= {"lose_turn": 1}
+        steps |= {"edit": 1, "note": 1, "pin": 1, "forget": 1, "restore": 1, "clear": 1}
+        steps |= {"erase_line": 1, "configure": 1, "fork": 1, "change_scope": 1}
+        if self.running is None:
+            steps |= {"erase_messages": 1}
         if self.observing is None:
             steps |= {"claim_observation": 6}
         else:
@@ -80,7 +102,7 @@ class Play:
             steps |= {"claim_reflection": 6}
         else:
             steps |= {"reflect": 5}
-        return steps
+        return {name: share for name, share in steps.items() if name not in self.without}
 
     def _text(self, longest: int = 60) -> str:
         return " ".join(self.random.choices(WORDS, k=self.random.randint(3, longest)))
@@ -194,6 +216,80 @@ class Play:
         assert self.reflecting is not None
         await reflect.run(self.reflecting, resolve=self.models)
         self.reflecting = None
+
+    async def _edit(self) -> bool:
+        return await self._change_line(lambda line: edit(line.pk, self._text(8), reason="Wrong."))
+
+    async def _pin(self) -> bool:
+        return await self._change_line(lambda line: (unpin if line.pinned else pin)(line.pk))
+
+    async def _forget(self) -> bool:
+        return await self._change_line(lambda line: forget(line.pk, author=self._ada()))
+
+    async def _erase_line(self) -> bool:
+        return await self._change_line(lambda line: erasing.erase_line(line.pk))
+
+    async def _note(self) -> bool:
+        text = self._text(8)
+        return await self._change(lambda record: note(record.pk, text, thread_id=self.thread_id))
+
+    async def _restore(self) -> bool:
+        return await self._change(
+            lambda record: restore(record.pk, self.random.randint(0, max(0, record.revision - 1)))
+        )
+
+    async def _clear(self) -> bool:
+        return await self._change(lambda record: clear(record.pk, thread_id=self.thread_id))
+
+    async def _configure(self) -> bool:
+        self.options += 1
+        changes = {"observation_tokens": 60 + self.options % 2 * 20}
+        return await self._change(lambda record: configure(self.thread_id, changes))
+
+    async def _erase_messages(self) -> bool:
+        thread = await Thread.objects.aget(pk=self.thread_id)
+        first = self.random.randint(1, max(1, thread.last_position))
+        return await self._do(lambda: erasing.erase_messages(self.thread_id, first, first + 1))
+
+    async def _fork(self) -> bool:
+        places = await sync_to_async(cuts)(self.thread_id)
+        place = self.random.choice([0, *places])
+        return await self._do(lambda: fork(self.thread_id, place, reason="Try again."))
+
+    async def _change_scope(self) -> bool:
+        thread = await Thread.objects.select_related("resource").aget(pk=self.thread_id)
+        wanted = "thread" if thread.resource.scope == "resource" else "resource"
+        return await self._do(lambda: change_scope(thread.resource, wanted) or refuse())
+
+    def _ada(self) -> Any:
+        return Thread.objects.get(pk=self.thread_id).resource.members.first()
+
+    async def _change_line(self, act: Callable[[Line], object]) -> bool:
+        def change(record: MemoryRecord) -> None:
+            lines = list(Line.objects.as_of(record.pk, record.revision).in_order())
+            act(self.random.choice(lines)) if lines else refuse()
+
+        return await self._change(change)
+
+    async def _change(self, act: Callable[[MemoryRecord], object]) -> bool:
+        def change() -> None:
+            record = read_state(self.thread_id).record
+            act(record) if record is not None else refuse()
+
+        return await self._do(change)
+
+    async def _do(self, act: Callable[[], object]) -> bool:
+        """Do what a person asks for; nothing happens where it is refused."""
+        try:
+            await sync_to_async(act)()
+        except Refused:
+            return False
+        return True
+
+
+def refuse() -> None:
+    """Say that there is nothing to do."""
+    raise Refused("There is nothing to do this with.")
 
 
 def profile() -> AgentProfile:

@@ -1,7 +1,8 @@
 import pytest
 
 from agents.actor import build
-from memory.capability import ObservationalMemory
+from memory.capability import TurnMemory
+from memory.config import MemoryOptions
 from tests.fakes import Models
 from tests.memory.services.play import AT
 
@@ -10,7 +11,7 @@ pytestmark = pytest.mark.django_db
 
 @pytest.fixture
 def memory(thread):
-    return ObservationalMemory(thread.pk, prompt_position=1, at=AT, resolve=Models())
+    return TurnMemory(thread.pk, prompt_position=1, at=AT, resolve=Models())
 
 
 def tools_of(agent):
@@ -25,6 +26,13 @@ def test_an_actor_has_the_tools_of_its_profile_and_no_others(profile, memory):
 def test_an_actor_without_tools_can_be_built(profile, memory):
     profile.tools = []
     assert tools_of(build(profile, model=Models()("fake"), memory=memory)) == set()
+
+
+def test_an_actor_is_given_the_tools_its_memory_options_allow(profile, memory):
+    profile.tools = ["recall", "current_time"]
+    off = MemoryOptions(retrieval=False)
+    actor = build(profile, model=Models()("fake"), memory=memory, options=off)
+    assert tools_of(actor) == {"current_time"}
 
 
 def test_an_actor_uses_the_model_it_is_given(profile, memory):

@@ -4,13 +4,19 @@ from uuid import uuid4
 import pytest
 from asgiref.sync import sync_to_async
 from channels.testing import WebsocketCommunicator
+from django.contrib.auth.models import Group
 from django.test import Client
 
 from agents.consumers import BROKEN, MOST_BROKEN, NOT_FOUND, SIGNED_OUT
 from agents.live import NAMES
 from agents.models import Turn
 from agents.services.send import send
+from agents.services.thread import start
 from memory.models import Message
+from memory.services.look import look
+from memory.services.note import note
+from memory.services.scope import change_scope
+from memory.services.shelve import hide
 from omsite.asgi import application
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -170,6 +176,30 @@ async def test_somebody_who_is_no_longer_a_member_can_send_nothing_more(thread, 
     assert await Turn.objects.acount() == 0
 
 
+async def test_a_page_hears_of_a_memory_it_shares_and_of_the_one_that_takes_over(
+    resource, profile, session, ada
+):
+    resource.scope = "resource"
+    await resource.asave()
+    first = await sync_to_async(start)(resource, profile)
+    second = await sync_to_async(start)(resource, profile)
+    record = (await sync_to_async(look)(first.pk)).record
+    async with Socket(second.pk, session) as socket:
+        await socket.hear_of('hx-target="#observations"')
+        await sync_to_async(note)(record.pk, "Bees sleep in winter", thread_id=first.pk)
+        await socket.hear_of("Bees sleep in winter")
+
+        await sync_to_async(change_scope)(resource.pk, "thread")
+        await sync_to_async(change_scope)(resource.pk, "resource")
+        joined = (await sync_to_async(look)(first.pk)).record
+        await socket.hear_of("Scope changed")
+        await socket.say("have", etags={})
+        await socket.say("ping")
+        await socket.hear("pong")
+        await sync_to_async(note)(joined.pk, "Wasps do not", thread_id=first.pk)
+        await socket.hear_of("Wasps do not")
+
+
 FRAMES = [
     "{",
     "[]",
@@ -230,6 +260,27 @@ async def test_hostile_text_is_stored_as_it_can_be_and_shown_as_text(thread, ses
     assert "<script" not in content
     assert "<thread" not in content
     assert await Message.objects.acount() == 0
+
+
+async def test_who_may_only_look_is_refused_whatever_they_send(thread, resource, cleo, strange):
+    await resource.members.aadd(cleo)
+    await cleo.groups.aadd(await Group.objects.acreate(name="viewers"))
+    async with Socket(thread.pk, strange) as socket:
+        for frame in (
+            {"kind": "send", "text": "x", "key": str(uuid4())},
+            {"kind": "stop"},
+            {"kind": "withdraw", "turn": 1},
+            {"kind": "retry", "turn": 1},
+        ):
+            await socket.say(**frame)
+            assert "not write in it" in (await socket.hear("error"))["message"]
+    assert not await Turn.objects.aexists()
+
+
+async def test_a_deleted_conversation_is_there_for_nobody(thread, session):
+    await sync_to_async(hide)(thread.pk)
+    async with Socket(thread.pk, session) as socket:
+        assert await socket.closed() == NOT_FOUND
 
 
 async def test_a_thread_that_is_gone_closes_its_pages(thread, session):

@@ -26,6 +26,17 @@ def test_markdown_becomes_html():
     assert "<td>1</td>" in html
 
 
+def test_a_column_without_a_name_has_no_heading():
+    html = render_markdown("| | y |\n|---|---|\n| 1 | 2 |")
+
+    assert html.count("<th>") == 1
+    assert "<td></td>" in html
+
+
+def test_code_can_be_scrolled_by_keyboard():
+    assert '<pre tabindex="0">' in render_markdown("```\nx\n```")
+
+
 @pytest.mark.parametrize(
     "text",
     [
@@ -63,4 +74,4 @@ def test_headings_stay_below_those_of_the_page():
 def test_a_text_beyond_all_measure_is_shown_as_it_is():
     html = render_markdown("<b>" * LONGEST)
 
-    assert html.startswith("<pre>&lt;b&gt;")
+    assert html.startswith('<pre tabindex="0">&lt;b&gt;')

@@ -271,7 +271,7 @@ def test_the_status_goes_on_when_options_are_wrong(resource, profile, recording)
     om("replay", recording)
     MemoryRecord.objects.update(config={"message_tokens": "many"})
 
-    assert json.loads(om("status", "--json"))["records"][0]["pending_threshold"] == 30_000
+    assert json.loads(om("status", "--json"))["records"][0]["pending_threshold"] == 600
 
 
 # verify

@@ -13,14 +13,16 @@ from pydantic_ai.messages import (
     ToolReturnPart,
 )
 
-from agents import live, panel, words
+from agents import gauges, live, panel, words
 from agents.log import Ended, Gap, Said, Thought, Tool, log_of
-from agents.markers import Marker, markers_of
+from agents.markers import Marker
 from agents.models import Turn
 from agents.page import WINDOW, Scene
+from agents.people import markers_of
 from agents.services.thread import start
+from agents.stamps import stamps
 from memory.messages import user_prompt
-from memory.models import Cycle, Line, MemoryRecord, Observation, Revision
+from memory.models import Cycle, Line, MemoryRecord, Observation, Revision, Thread
 from memory.services.append import append
 
 pytestmark = pytest.mark.django_db
@@ -288,7 +290,7 @@ def test_the_gauge_counts_what_is_not_yet_in_memory(thread, record):
     write(record, 1, 2, since=1)
 
     now = scene(thread)
-    messages, observations = panel.panel_of(now).gauges
+    messages, observations = gauges.panel_of(now).gauges
 
     assert messages.value == sum(each.tokens for each in now.messages if each.position > 2)
     assert messages.limit == words.percent(600, 720)
@@ -300,14 +302,17 @@ def test_a_thread_without_memory_says_so(thread):
     thread.remembers = False
     thread.save()
 
-    assert "turned off for this thread" in panel.panel_of(scene(thread)).off
+    assert "never remembered" in gauges.panel_of(scene(thread)).off
 
 
 def test_wrong_options_are_named_instead_of_a_broken_page(thread, profile):
     profile.memory_options = {"message_tokens": -1}
     profile.save()
 
-    assert "message_tokens" in panel.panel_of(scene(thread)).off
+    shown = gauges.panel_of(scene(thread))
+
+    assert "message_tokens" in shown.wrong
+    assert len(shown.gauges) == 2
 
 
 def test_lines_are_grouped_by_the_day_they_speak_of(thread, record):
@@ -380,10 +385,8 @@ def test_the_watch_asks_once_for_all_open_threads(
 ):
     threads = [start(resource, profile) for _ in range(count)]
 
-    live.stamps([threads[0].pk])  # Django asks SQLite once what JSON it knows.
-
     with django_assert_num_queries(1):
-        assert len(live.stamps([thread.pk for thread in threads])) == count
+        assert len(stamps([thread.pk for thread in threads])) == count
 
 
 @pytest.mark.parametrize(
@@ -399,3 +402,20 @@ def test_the_watch_asks_once_for_all_open_threads(
 )
 def test_token_counts_are_short(count, text):
     assert words.tokens(count) == text
+
+
+def test_a_conversation_keeps_its_memory_when_its_agent_stops_giving_it_to_new_ones(
+    thread, profile
+):
+    profile.remembers = False
+    profile.save()
+
+    assert gauges.panel_of(scene(thread)).gauges
+
+
+def test_memory_that_is_turned_off_is_told_from_one_that_never_was(thread):
+    Thread.objects.update(remembers=False)
+    assert "never remembered" in gauges.panel_of(scene(thread)).off
+
+    MemoryRecord.objects.create(resource=thread.resource, thread=thread)
+    assert "turned off for this conversation" in gauges.panel_of(scene(thread)).off

@@ -1,12 +1,18 @@
 import asyncio
+import json
 from dataclasses import dataclass
 from zoneinfo import ZoneInfo
 
 import pytest
 from asgiref.sync import sync_to_async
+from pydantic_ai import Agent
+from pydantic_ai.messages import ModelResponse, TextPart, ToolCallPart, ToolReturnPart
+from pydantic_ai.models.function import FunctionModel
 
-from agents.tools import NOTHING_FOUND, TOOLS, Deps, current_time, recall, tools_named
-from memory.models import Thread
+from agents.tools import RECALL_HERE, TOOLS, Deps, current_time, tools_named
+from memory.config import MemoryOptions
+from memory.models import Resource, Thread
+from memory.tokens import count
 from tests.memory.services.play import answer, question, say
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -20,8 +26,8 @@ class Context:
 
 
 @pytest.fixture
-def context(thread):
-    return Context(Deps(thread_id=thread.pk, zone=ZoneInfo("Europe/Berlin")))
+def deps(thread):
+    return Deps(thread_id=thread.pk, zone=ZoneInfo("Europe/Berlin"))
 
 
 @pytest.fixture
@@ -36,83 +42,113 @@ def spoken(thread):
     return thread
 
 
+async def recall(deps, *, given=None, **arguments):
+    """Call recall as a model does, and return what it is told."""
+    told = []
+    called = ToolCallPart("recall", json.dumps(arguments) if given is None else given, "c1")
+
+    def model(messages, info):
+        told.extend(p.content for p in messages[-1].parts if isinstance(p, ToolReturnPart))
+        return ModelResponse(parts=[TextPart("Done.") if told else called])
+
+    agent = Agent(FunctionModel(model), deps_type=Deps, tools=tools_named(["recall"]))
+    await agent.run("Look it up", deps=deps)
+    return told[0]
+
+
+def names(options):
+    return [tool.name for tool in tools_named(["recall", "current_time"], options)]
+
+
 def test_tools_are_found_by_name_and_unknown_names_left_out():
-    assert tools_named(["recall", "fly", "current_time"]) == [recall, current_time]
+    assert tools_named(["recall", "fly", "current_time"]) == [
+        TOOLS["recall"],
+        TOOLS["current_time"],
+    ]
     assert set(TOOLS) == {"recall", "current_time"}
 
 
-async def test_the_time_is_told_in_the_users_zone(context):
-    assert "(CE" in await current_time(context)
+def test_an_agent_with_retrieval_switched_off_is_not_offered_recall():
+    assert names(MemoryOptions(retrieval=False)) == ["current_time"]
+    assert names(MemoryOptions(retrieval=True)) == ["recall", "current_time"]
+    assert names(MemoryOptions()) == ["recall", "current_time"]
 
 
-async def test_messages_are_recalled_word_for_word_with_number_and_speaker(context, spoken):
-    found = await recall(context, query="queen")
-    assert found == "[1] User (2026-03-02 10:00): The left hive has a new queen."
+def test_an_agent_that_may_recall_its_own_conversation_only_is_shown_no_other():
+    for options in (MemoryOptions(), MemoryOptions(retrieval={"scope": "thread"})):
+        assert tools_named(["recall"], options) == [RECALL_HERE]
+    assert tools_named(["recall"], MemoryOptions(retrieval=True)) == [TOOLS["recall"]]
 
 
-async def test_any_of_the_words_may_match_and_the_answers_are_in_order(context, spoken):
-    found = await recall(context, query="jars QUEEN")
-    assert [line[:3] for line in found.split("\n\n")] == ["[1]", "[3]"]
+async def test_the_time_is_told_in_the_users_zone(deps):
+    assert "(CE" in await current_time(Context(deps))
 
 
-async def test_a_range_is_recalled_whole(context, spoken):
-    found = await recall(context, first=2, last=3)
-    assert [line[:3] for line in found.split("\n\n")] == ["[2]", "[3]"]
-    assert "Assistant" in found
+async def test_messages_are_recalled_word_for_word_with_position_and_speaker(deps, spoken):
+    found = await recall(deps, query="queen")
+    assert found.endswith("\n\n[1] User (2026-03-02 10:00): The left hive has a new queen.")
 
 
-async def test_one_end_of_a_range_is_one_message(context, spoken):
-    assert (await recall(context, first=2)).startswith("[2]")
-    assert (await recall(context, last=3)).startswith("[3]")
-
-
-@pytest.mark.parametrize(
-    "arguments",
-    [
-        {},
-        {"query": ""},
-        {"query": "a b"},
-        {"query": "zeppelin"},
-        {"first": 77},
-        {"first": 3, "last": 2},
-        {"first": -5, "last": -1},
-    ],
-)
-async def test_what_matches_nothing_is_said_so(context, spoken, arguments):
-    assert await recall(context, **arguments) == NOTHING_FOUND
+async def test_a_range_is_recalled_whole(deps, spoken):
+    found = await recall(deps, first=2, last=3)
+    assert [line[:3] for line in found.split("\n\n")[1:]] == ["[2]", "[3]"]
 
 
 @pytest.mark.parametrize(
-    "arguments",
+    "given",
     [
-        {"first": 1, "last": 10**30},
-        {"first": -(10**30), "last": 2},
-        {"query": "queen \x00"},
-        {"query": "queen \ud83d\ud83d\ud83d"},
-        {"query": "queen % _ \\ ' \""},
-        {"query": " ".join(["queen", *[f"word{n}" for n in range(3000)]])},
-        {"query": "queen " + "x" * 100_000},
+        "{}",
+        '{"mode": null, "query": null, "first": null, "page": null}',
+        '{"first": 1, "last": 1000000000000000000000000000000}',
+        '{"first": -1000000000000000000000000000000, "last": 2}',
+        '{"query": "queen \\u0000"}',
+        json.dumps({"query": "queen % _ \\ ' \""}),
+        json.dumps({"query": " ".join(["queen", *[f"word{n}" for n in range(3000)]])}),
+        json.dumps({"query": "queen " + "x" * 100_000}),
+        '{"mode": "words", "query": "queen", "thread": "all", "unknown": 1}',
     ],
 )
-async def test_whatever_a_model_asks_for_gets_an_answer(context, spoken, arguments):
-    assert "queen" in await recall(context, **arguments)
+async def test_whatever_a_model_asks_for_gets_an_answer(deps, spoken, given):
+    assert "queen" in await recall(deps, given=given)
 
 
-async def test_no_other_conversation_is_ever_recalled(context, spoken, resource):
-    other = await Thread.objects.acreate(resource=resource, agent="tester")
-    await sync_to_async(say)(other, question("Secret honey."))
-    assert "Secret" not in await recall(context, query="honey secret")
-    assert "Secret" not in await recall(context, first=1, last=100)
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        ({"mode": "dream"}, "mode is 'dream', but it is one of: messages, threads, words."),
+        ({"page": 99}, "page is '99', but it goes from -50 to 50"),
+        ({"thread": "nonsense"}, "Only this conversation can be recalled"),
+        ({"cursor": 77}, "Position '77' is outside this conversation"),
+    ],
+)
+async def test_what_cannot_be_is_answered_in_a_sentence(deps, spoken, arguments, told):
+    assert told in await recall(deps, **arguments)
 
 
-async def test_a_long_message_is_cut_and_many_are_limited(context, spoken):
+async def test_no_other_resource_is_ever_recalled(deps, spoken):
+    other = await Resource.objects.acreate(key="ben", name="Ben")
+    secret = await Thread.objects.acreate(resource=other, agent="tester", title="Secret plans")
+    await sync_to_async(say)(secret, question("Secret honey."))
+    for arguments in (
+        {"query": "honey secret"},
+        {"query": "honey secret", "thread": "all"},
+        {"query": "secret", "thread": str(secret.pk)},
+        {"first": 1, "last": 100},
+        {"mode": "threads"},
+        {"thread": str(secret.pk)},
+        {"thread": str(secret.pk), "cursor": 1, "part": 1},
+    ):
+        assert "Secret" not in await recall(deps, **arguments)
+
+
+async def test_much_is_cut_to_two_thousand_tokens(deps, spoken):
     many = [question(f"honey {'and wax ' * 600}") for _ in range(30)]
     await sync_to_async(say)(spoken, *many)
-    found = (await recall(context, query="honey")).split("\n\n")
-    assert len(found) == 20
-    assert max(map(len, found)) < 4000
+    found = await recall(deps, query="honey")
+    assert found.count("User (") == 20
+    assert 1_500 < count(found) <= 2_000
 
 
-async def test_several_recalls_at_once_do_not_disturb_each_other(context, spoken):
-    found = await asyncio.gather(*[recall(context, first=n) for n in (1, 2, 3, 4)])
-    assert [text[:3] for text in found] == ["[1]", "[2]", "[3]", "[4]"]
+async def test_several_recalls_at_once_do_not_disturb_each_other(deps, spoken):
+    found = await asyncio.gather(*[recall(deps, first=n) for n in (1, 2, 3, 4)])
+    assert [text.split("\n\n")[1][:3] for text in found] == ["[1]", "[2]", "[3]", "[4]"]

@@ -135,9 +135,7 @@ def test_a_list_shows_only_ones_own_resources(signed_in, stranger, thread, cleo)
     assert str(thread.pk) not in stranger.get("/chat/").content.decode()
 
 
-def test_home_leads_to_the_newest_thread_or_to_the_empty_page(signed_in, stranger, thread):
-    assert signed_in.get("/").url == f"/chat/{thread.pk}/"
-    assert stranger.get("/").url == "/chat/"
+def test_who_belongs_nowhere_has_no_conversations(stranger, thread):
     assert "not a member" in stranger.get("/chat/").content.decode()
 
 

@@ -1,0 +1,39 @@
+"""Let people hear an answer while a model gives it."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+
+from pydantic_ai.messages import ModelMessage, ModelResponse, ModelResponseStreamEvent
+from pydantic_ai.models import Model, ModelRequestParameters
+from pydantic_ai.models.wrapper import WrapperModel
+from pydantic_ai.settings import ModelSettings
+
+Hear = Callable[[ModelResponseStreamEvent], Awaitable[None]]
+
+
+class Aloud(WrapperModel):
+    """Stream every request of a run that itself is not streamed.
+
+    A streamed run leads each event through tasks, locks and generators of its own, for whoever
+    may want to change it on the way. Nobody does here, and that cost more than all else
+    pydantic-ai does for a turn.
+    """
+
+    def __init__(self, model: Model, hear: Hear) -> None:
+        super().__init__(model)
+        self._hear = hear
+
+    async def request(
+        self,
+        messages: list[ModelMessage],
+        model_settings: ModelSettings | None,
+        model_request_parameters: ModelRequestParameters,
+    ) -> ModelResponse:
+        """Return the whole answer, with each piece heard as it came."""
+        async with self.wrapped.request_stream(
+            messages, model_settings, model_request_parameters
+        ) as answer:
+            async for event in answer:
+                await self._hear(event)
+            return answer.get()

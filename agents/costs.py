@@ -1,0 +1,73 @@
+"""Say what model calls cost, in US dollars; what is not known is never counted as nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from decimal import Decimal
+
+from genai_prices import Usage, calc_price
+
+from memory.tiers import OFFLINE
+
+UNKNOWN = "price unknown"
+#: Below this an amount is shown as less than it.
+SMALLEST = Decimal("0.0001")
+
+
+@dataclass(frozen=True)
+class Spent:
+    """Hold what is known to have been spent, and on how many calls nothing is known."""
+
+    dollars: Decimal = Decimal(0)
+    known: int = 0
+    unknown: int = 0
+
+    @classmethod
+    def of(cls, costs: Iterable[Decimal | None]) -> Spent:
+        """Return the sum of some costs; None stands for one that is not known."""
+        found = list(costs)
+        known = [cost for cost in found if cost is not None]
+        return cls(sum(known, Decimal(0)), len(known), len(found) - len(known))
+
+    def __add__(self, other: Spent) -> Spent:
+        return Spent(
+            self.dollars + other.dollars, self.known + other.known, self.unknown + other.unknown
+        )
+
+    def __str__(self) -> str:
+        if not self.unknown:
+            return words(self.dollars)
+        if not self.known:
+            return words(None)
+        return f"{words(self.dollars)} and {self.unknown} more, {UNKNOWN}"
+
+
+def price(model: str, input_tokens: int, output_tokens: int) -> Decimal | None:
+    """Return what a call of a model named like ``openai:gpt-5-mini`` costs; None: not known."""
+    if model == OFFLINE:
+        return Decimal(0)
+    provider, _, name = model.rpartition(":")
+    usage = Usage(input_tokens=input_tokens, output_tokens=output_tokens)
+    try:
+        return calc_price(usage, name, provider_id=provider or None).total_price
+    except (LookupError, ValueError):
+        return None
+
+
+def words(cost: Decimal | None) -> str:
+    """Return an amount as the pages print it: $0.0123, $4.20, less than $0.0001, unknown."""
+    if cost is None:
+        return UNKNOWN
+    if cost == 0:
+        return "$0"
+    if cost < SMALLEST:
+        return f"less than ${SMALLEST}"
+    return f"${cost:.2f}" if cost >= 1 else f"${_significant(cost)}"
+
+
+def _significant(cost: Decimal) -> str:
+    """Return an amount below one dollar to two figures that matter, of four places at most."""
+    places = min(4, max(2, 1 - cost.adjusted()))
+    whole, _, cents = f"{cost:.{places}f}".partition(".")
+    return f"{whole}.{cents.rstrip('0'):0<2}"
