@@ -3,23 +3,30 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import logging
 from contextlib import suppress
+from functools import partial
 
 from asgiref.sync import sync_to_async
 from django.conf import settings
 from django.db import close_old_connections
 
+from agents.lab.run import run_lab, runs
 from agents.services import sweep as turns_sweep
 from agents.services.send import turns
 from agents.services.turn import run_turns
 from memory import tokens
-from memory.dispatch import LoopDispatcher, cycles
+from memory.dispatch import OPERATIONS, LoopDispatcher, asked, cycles
+from memory.publish import LoopPublisher, publish_with
 from memory.services import sweep as cycles_sweep
+from memory.services.asked import carry_out
 from memory.services.due import run_due
-from memory.tasks import CeleryDispatcher
+from memory.tasks import wake_workers
 
 logger = logging.getLogger(__name__)
+
+COLLECT_AFTER = 10_000
 
 
 class Background:
@@ -27,15 +34,23 @@ class Background:
 
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
         self._loop = loop
-        self._dispatchers = [LoopDispatcher(loop, run_turns), LoopDispatcher(loop, run_due)]
+        self._turns = LoopDispatcher(loop, run_turns)
+        self._cycles = LoopDispatcher(loop, run_due)
+        self._asked = {name: LoopDispatcher(loop, partial(carry_out, name)) for name in OPERATIONS}
+        self._labs = LoopDispatcher(loop, run_lab)
         self._timer: asyncio.Task[None] | None = None
 
     def start(self) -> None:
         """Take wake-ups from now on, sweep at once and then on a timer."""
-        for_turns, for_cycles = self._dispatchers
-        turns.use(for_turns)
-        celery = settings.CONFIG.om_dispatcher == "celery"
-        cycles.use(CeleryDispatcher() if celery else for_cycles)
+        publish_with(LoopPublisher(self._loop))
+        turns.use(self._turns)
+        runs.use(self._labs)
+        if settings.CONFIG.om_dispatcher == "celery":
+            wake_workers()
+        else:
+            cycles.use(self._cycles)
+            for name, switch in asked.items():
+                switch.use(self._asked[name])
         self._timer = self._loop.create_task(self._tick())
 
     async def stop(self) -> None:
@@ -44,12 +59,12 @@ class Background:
             self._timer.cancel()
             with suppress(asyncio.CancelledError):
                 await self._timer
-        for dispatcher in self._dispatchers:
+        for dispatcher in (self._turns, self._cycles, self._labs, *self._asked.values()):
             await dispatcher.stop()
+        publish_with(None)
 
     async def _tick(self) -> None:
-        # The ranks of the tokenizer take half a second to load; nobody should wait for them.
-        await asyncio.to_thread(tokens.warm)
+        await asyncio.to_thread(warm)
         while True:
             try:
                 await sync_to_async(_sweep)()
@@ -57,6 +72,18 @@ class Background:
                 # A database that is away for a moment must not end the sweeping.
                 logger.exception("The sweep failed and will be tried again.")
             await asyncio.sleep(settings.LEASE.total_seconds() / 2)
+
+
+def warm() -> None:
+    """Load what takes long, so that nobody waits for it, and look at it as here to stay.
+
+    A turn makes thousands of short-lived objects. To search all that is loaded for rubbish each
+    time was a tenth of what a turn cost.
+    """
+    tokens.warm()
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(COLLECT_AFTER)
 
 
 def _sweep() -> None:

@@ -38,11 +38,29 @@ class Config(BaseSettings):
     allowed_hosts: str = Field(
         "localhost,127.0.0.1,[::1]", description="Host names the server answers to, by comma."
     )
+    om_https: bool = Field(
+        True,
+        description="Serve over HTTPS only, once REDIS_URL is set; off for a trial on loopback.",
+    )
+    om_behind_proxy: bool = Field(
+        False,
+        description="Believe X-Forwarded-Proto: only behind a proxy that sets it itself.",
+    )
     om_model: str = Field(
         "offline", description="The Actor's model, like openai:gpt-5-mini; offline needs no key."
     )
     om_observer_model: str = Field("", description="The Observer's model; unset: OM_MODEL.")
     om_reflector_model: str = Field("", description="The Reflector's model; unset: OM_MODEL.")
+    om_observer_prompt: Literal["full", "condensed"] = Field(
+        "full", description="How much the Observer is told: condensed suits small models."
+    )
+    om_extractors: str = Field(
+        "", description="Dotted paths of extractors that agents may name, by comma."
+    )
+    om_hooks: str = Field("", description="Dotted paths of hooks into memory's work, by comma.")
+    om_hook_execution: Literal["await", "background"] = Field(
+        "background", description="Whether memory's work waits for its hooks and fails with them."
+    )
     om_model_base_url: str = Field(
         "", description="Base URL of an OpenAI-compatible server, like http://127.0.0.1:11434/v1."
     )
@@ -55,6 +73,21 @@ class Config(BaseSettings):
     om_dispatcher: Literal["embedded", "celery"] = Field(
         "embedded",
         description="Who runs Observers and Reflectors: the serving process, or Celery workers.",
+    )
+
+    static_root: str = Field(
+        str(BASE / "staticfiles"),
+        description="Folder of the collected static files, whose names hold their hashes.",
+    )
+    media_root: str = Field(
+        str(BASE / "media"),
+        description="Folder for pictures and files of conversations; processes must share it.",
+    )
+    om_attachment_megabytes: float = Field(
+        5, gt=0, le=100, description="How large one attached picture or file may be, in MB."
+    )
+    om_attachments_per_message: int = Field(
+        5, ge=0, le=100, description="How many files one message may carry; 0 switches them off."
     )
 
     @field_validator("database_url")
@@ -77,7 +110,10 @@ class Config(BaseSettings):
         if self.secret_key:
             return self.secret_key
         if not self.embedded:
-            raise ValueError("Set SECRET_KEY: several processes must share one secret.")
+            raise ValueError(
+                "(omsite.E003) Set SECRET_KEY: several processes must share one secret. This makes "
+                "one: python -c 'import secrets; print(secrets.token_urlsafe(50))'"
+            )
         return _kept_secret(BASE / ".secret_key")
 
 

@@ -1,10 +1,12 @@
 """Configure Django. An empty environment is the embedded mode: one process, one file."""
 
 from datetime import timedelta
+from pathlib import Path
 
 import dj_database_url
 from csp.constants import NONE, SELF
 
+from .backstage import UNFOLD as UNFOLD
 from .config import BASE, Config
 
 CONFIG = Config()
@@ -17,6 +19,9 @@ ALLOWED_HOSTS = [host.strip() for host in CONFIG.allowed_hosts.split(",") if hos
 
 INSTALLED_APPS = [
     "daphne",
+    "unfold.apps.BasicAppConfig",
+    "unfold.contrib.filters",
+    "omsite.backstage.StudioAdminConfig",
     "django.contrib.auth",
     "django.contrib.contenttypes",
     "django.contrib.sessions",
@@ -25,9 +30,11 @@ INSTALLED_APPS = [
     "channels",
     "csp",
     "django_htmx",
+    "ninja",
     "template_partials",
     "memory",
     "agents",
+    "agents.lab",
     "omsite",
 ]
 
@@ -91,17 +98,35 @@ CELERY_BROKER_CONNECTION_RETRY_ON_STARTUP = True
 CELERY_BROKER_TRANSPORT_OPTIONS = (
     {"visibility_timeout": 3600} if CONFIG.redis_url else {"polling_interval": 0.02}
 )
+CELERY_BROKER_TRANSPORT_OPTIONS |= {"socket_connect_timeout": 2, "socket_timeout": 10}
 CELERY_WORKER_PREFETCH_MULTIPLIER = 1
+CELERY_TASK_DEFAULT_QUEUE = "observe"
+CELERY_TASK_ROUTES = {"memory.tasks.run_reflectors": {"queue": "reflect"}}
+# A wake-up is only news: a turn must not wait for a broker that is away.
+CELERY_TASK_PUBLISH_RETRY_POLICY = {"max_retries": 1, "interval_start": 0.1}
 
 MEMORY_OPTIONS_OF_AGENT = "agents.models.memory_options"
+# The table whose rows, found by a thread's agent, hold memory options; empty for none.
+MEMORY_AGENT_MODEL = "agents.AgentProfile"
 MEMORY_MODELS = {
     "observer": CONFIG.om_observer_model or CONFIG.om_model,
     "reflector": CONFIG.om_reflector_model or CONFIG.om_model,
 }
+MEMORY_DEFAULTS = {"observer_prompt": CONFIG.om_observer_prompt}
+MEMORY_EXTRACTORS = [path.strip() for path in CONFIG.om_extractors.split(",") if path.strip()]
+MEMORY_HOOKS = [path.strip() for path in CONFIG.om_hooks.split(",") if path.strip()]
+MEMORY_HOOK_EXECUTION = CONFIG.om_hook_execution
 MODEL_BASE_URL = CONFIG.om_model_base_url
 OFFLINE_DELAY = CONFIG.om_offline_delay
 ACTOR_MODEL = CONFIG.om_model
 LEASE = timedelta(seconds=CONFIG.om_lease_seconds)
+CELERY_BEAT_SCHEDULE = {
+    "sweep": {
+        "task": "memory.tasks.sweep",
+        "schedule": LEASE / 2,
+        "options": {"expires": LEASE.total_seconds() / 2},
+    }
+}
 
 LOGIN_URL = "sign-in"
 LOGIN_REDIRECT_URL = "home"
@@ -111,7 +136,13 @@ AUTH_PASSWORD_VALIDATORS = [
     {"NAME": "django.contrib.auth.password_validation.CommonPasswordValidator"},
 ]
 SESSION_COOKIE_SAMESITE = "Lax"
-SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = not EMBEDDED and not DEBUG
+HTTPS = CONFIG.om_https and not EMBEDDED
+SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = SECURE_SSL_REDIRECT = HTTPS
+SECURE_HSTS_SECONDS = 365 * 24 * 60 * 60 if HTTPS else 0
+SECURE_REDIRECT_EXEMPT = ["^healthz$", "^readyz$"]
+SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https") if CONFIG.om_behind_proxy else None
+# Whether other names of the domain speak HTTPS, and the preload list, are their owner's to say.
+SILENCED_SYSTEM_CHECKS = ["security.W005", "security.W021"]
 X_FRAME_OPTIONS = "DENY"
 
 USE_TZ = True
@@ -120,9 +151,19 @@ LANGUAGE_CODE = "en-us"
 
 STATIC_URL = "/static/"
 STATICFILES_DIRS = [BASE / "static"]
-STATIC_ROOT = BASE / "staticfiles"
+STATIC_ROOT = Path(CONFIG.static_root)
 WHITENOISE_USE_FINDERS = EMBEDDED
+# Once collected, files have hashed names and are kept by browsers for good.
+if (STATIC_ROOT / "staticfiles.json").exists() and not EMBEDDED:
+    STORAGES = {
+        "default": {"BACKEND": "django.core.files.storage.FileSystemStorage"},
+        "staticfiles": {"BACKEND": "whitenoise.storage.CompressedManifestStaticFilesStorage"},
+    }
 DATA_UPLOAD_MAX_MEMORY_SIZE = 4 * 1024 * 1024
+# Without a MEDIA_URL: files are sent by a view that knows whose they are.
+MEDIA_ROOT = CONFIG.media_root
+ATTACHMENT_BYTES = int(CONFIG.om_attachment_megabytes * 1024 * 1024)
+ATTACHMENTS_PER_MESSAGE = CONFIG.om_attachments_per_message
 
 CONTENT_SECURITY_POLICY = {
     "DIRECTIVES": {

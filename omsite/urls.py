@@ -1,8 +1,15 @@
 """Route requests to the apps."""
 
+from django.contrib import admin
 from django.urls import include, path
 
+from omsite import health
+
 urlpatterns = [
+    path("healthz", health.healthz, name="healthz"),
+    path("readyz", health.readyz, name="readyz"),
+    path("admin/", admin.site.urls),
+    path("api/v1/", include("agents.api.urls")),
+    path("", include("agents.studio.urls")),
     path("", include("agents.urls")),
-    path("memory/", include("memory.urls")),
 ]
