@@ -5,8 +5,8 @@ from random import Random
 
 import pytest
 
-from .conftest import Site
-from .test_chat import CLOCKLESS, SLOW, live
+from .conftest import Site, live
+from .test_chat import CLOCKLESS, SLOW
 
 SEQUENCES = range(1000, 1020)
 AT_ONCE = 5
@@ -90,5 +90,5 @@ def test_pages_on_bad_lines_end_equal_to_fresh_ones(stage, visit, first):
             page.wait_for_function(
                 f"([part, html]) => ({CLOCKLESS})(part) === html",
                 arg=[part, home.evaluate(CLOCKLESS, part)],
-                timeout=SLOW,
+                timeout=3 * SLOW,
             )

@@ -2,7 +2,7 @@ import re
 
 import pytest
 
-from .conftest import SHOTS
+from .conftest import SHOTS, live
 
 PROMPTS = [
     "I am refitting my kitchen. The budget is 9,000 euros and the fitter Tom comes on June 3.",
@@ -21,7 +21,7 @@ CLOCKLESS = """root => {
   const copy = document.querySelector(root).cloneNode(true);
   copy.querySelectorAll("time[data-since], time[data-ago]").forEach((t) => { t.textContent = ""; });
   copy.querySelectorAll("*").forEach((e) => {
-    ["open", "data-htmx-powered"].forEach((name) => e.removeAttribute(name));
+    ["open", "data-htmx-powered", "style"].forEach((name) => e.removeAttribute(name));
     if (e.getAttribute("class") === "") e.removeAttribute("class");
     const attributes = [...e.attributes].map((a) => [a.name, a.value]).sort();
     attributes.forEach(([name]) => e.removeAttribute(name));
@@ -29,10 +29,6 @@ CLOCKLESS = """root => {
   });
   return copy.innerHTML;
 }"""
-
-
-def live(page):
-    page.wait_for_selector("#connection[data-state=live]", timeout=SLOW)
 
 
 def begin(page):
@@ -258,3 +254,113 @@ def test_the_theme_is_kept_by_the_server(site, visit, theme):
     page.reload()
 
     assert page.get_attribute("html", "data-theme") == theme
+
+
+# ---- what a reply held, what a marker covered, and branches
+
+
+def talked(page, prompts):
+    for answers, prompt in enumerate(prompts, 1):
+        say(page, prompt)
+        quiet(page, answers)
+
+
+def test_a_marker_shows_which_messages_it_covered(site, visit):
+    page = visit(site)
+    begin(page)
+    talked(page, PROMPTS[:3])
+    marker = page.locator(".marker[data-first]").first
+    marker.wait_for(timeout=SLOW)
+    first, last = (int(marker.get_attribute(f"data-{end}")) for end in ("first", "last"))
+    marker.locator("summary").focus()
+    marked = page.evaluate(
+        "[...document.querySelectorAll('.bracketed')].map((e) => +e.dataset.position)"
+    )
+    assert set(marked) == set(range(first, last + 1))
+    page.focus("#message")
+    assert page.locator(".bracketed").count() == 0
+
+
+def test_an_earlier_message_is_sent_changed_and_both_branches_stay(site, visit):
+    page = visit(site)
+    begin(page)
+    talked(page, PROMPTS[:2])
+    before = page.url
+    page.focus("#message")
+    page.keyboard.press("ArrowUp")
+    assert page.input_value("#message") == PROMPTS[1]
+    page.fill("#message", "My sister Mara is allergic to almonds.")
+    page.keyboard.press("Enter")
+    page.wait_for_url(lambda url: "/chat/" in url and url != before)
+    live(page)
+    quiet(page, 2)
+    assert "almonds" in page.inner_text("#log")
+    assert "peanuts" not in page.inner_text("#log")
+    page.get_by_label("The branch before").click()
+    page.wait_for_url(before)
+    live(page)
+    assert "peanuts" in page.inner_text("#log")
+    assert page.get_by_role("group", name="Branch 1 of 2").is_visible()
+
+
+def test_escape_leaves_an_earlier_message_as_it_was(site, visit):
+    page = visit(site)
+    begin(page)
+    talked(page, PROMPTS[:1])
+    page.get_by_role("link", name="Edit").click()
+    assert page.is_visible("#editing")
+    page.keyboard.press("Escape")
+    assert not page.is_visible("#editing")
+    say(page, "Something new")
+    quiet(page, 2)
+    assert page.locator("#entries article[data-by=user]").count() == 2
+
+
+def test_the_composer_foretells_the_next_request(site, visit):
+    page = visit(site)
+    begin(page)
+    talked(page, PROMPTS[:1])
+    page.fill("#message", "a longer draft " * 30)
+    page.locator("#next-parts span", has_text=re.compile(r"^new \d\d")).wait_for(timeout=SLOW)
+    assert re.match(r"next \d", page.inner_text("#next-words"))
+    used = page.locator("a.used").first
+    assert re.match(r"used [\d.k]+ tokens", used.inner_text())
+    assert "/requests/1/" in used.get_attribute("href")
+
+
+def test_folds_and_the_width_of_the_panel_are_kept(site, visit):
+    page = visit(site)
+    begin(page)
+    page.locator("#fold-observations > summary").click()
+    page.focus("#split")
+    page.keyboard.press("ArrowLeft")
+    page.keyboard.press("ArrowLeft")
+    page.reload()
+    live(page)
+    assert page.locator("#panel").bounding_box()["width"] == 424
+    assert not page.locator("#fold-observations").evaluate("fold => fold.open")
+
+
+def test_a_temporary_conversation_is_discarded_for_good(site, visit):
+    page = visit(site)
+    page.goto(f"{site.url}/chat/?resource=ada")
+    page.get_by_role("checkbox", name="Temporary").check()
+    page.get_by_role("button", name="New thread").click()
+    live(page)
+    assert page.get_by_text("temporary: never remembered").is_visible()
+    talked(page, PROMPTS[:1])
+    url = page.url
+    page.get_by_role("button", name="Discard…").click()
+    page.locator("#discard").get_by_role("button", name="Discard", exact=True).click()
+    page.wait_for_url("**/chat/?resource=ada")
+    live(page)
+    assert page.request.get(url).status == 404
+
+
+def test_a_link_to_a_message_leads_to_it_wherever_it_lies(site, visit):
+    page = visit(site)
+    begin(page)
+    talked(page, PROMPTS[:1])
+    page.goto(f"{page.url}#message-1")
+    live(page)
+    assert page.evaluate("document.activeElement.dataset.position") == "1"

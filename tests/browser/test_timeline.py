@@ -1,0 +1,183 @@
+import os
+import subprocess
+import sys
+
+import pytest
+
+from .axe import violations
+from .conftest import ROOT, SHOTS, Site, environment, live
+
+SLOW = 60_000
+
+
+@pytest.fixture(scope="module")
+def history(tmp_path_factory):
+    """Serve a world with a conversation that has a past, and an empty one."""
+    folder = tmp_path_factory.mktemp("timeline")
+    subprocess.run(
+        [sys.executable, "-m", "tests.browser.test_timeline"],
+        cwd=ROOT,
+        env=environment(folder, OM_OFFLINE_DELAY="0.05"),
+        check=True,
+    )
+    site = Site(folder, "manage.py", "serve", "--port", OM_OFFLINE_DELAY="3").wait()
+    yield site
+    site.stop()
+
+
+def shoot(page, name):
+    """Look at the page light and dark, wide and narrow: nothing wrong, nothing too wide."""
+    SHOTS.mkdir(exist_ok=True)
+    for width, height in ((1440, 900), (360, 740)):
+        page.set_viewport_size({"width": width, "height": height})
+        for scheme in ("light", "dark"):
+            page.emulate_media(color_scheme=scheme, reduced_motion="reduce")
+            page.wait_for_timeout(400)  # Colours change over a moment, curves are drawn anew.
+            page.screenshot(path=SHOTS / f"{name}-{width}-{scheme}.png", full_page=True)
+            assert violations(page) == [], f"{name} {width} {scheme}"
+            assert page.evaluate("document.documentElement.scrollWidth") <= width
+    page.set_viewport_size({"width": 1440, "height": 900})
+    page.emulate_media(color_scheme="light")
+
+
+def open_timeline(page, site, title, query=""):
+    page.goto(f"{site.url}/chat/")
+    page.get_by_role("link", name=title, exact=True).first.click()
+    page.wait_for_url("**/chat/*-*/")
+    live(page)
+    thread = page.url.rstrip("/").rsplit("/", 1)[1]
+    page.goto(f"{site.url}/timeline/{thread}/{query}")
+    live(page)
+    return thread
+
+
+def test_a_history_is_drawn_and_told_and_every_revision_can_be_gone_back_to(history, visit):
+    page = visit(history)
+    open_timeline(page, history, "The kitchen")
+    assert page.locator(".plot canvas").count() == 2
+    assert page.locator("#curves .sentence", has_text="came down").count() == 2
+    assert page.locator("#events tr[data-kind=reflect]").count()
+    shoot(page, "timeline")
+
+    slider = page.get_by_role("slider")
+    assert slider.get_attribute("aria-valuetext") == "now"
+    slider.focus()
+    page.keyboard.press("ArrowLeft")
+    page.wait_for_selector("#travel[data-past]")
+    assert "at=" in page.url
+    assert "revision" in slider.get_attribute("aria-valuetext")
+    latest = page.inner_text("#where")
+    page.locator("h1").click()
+    page.keyboard.press("[")
+    page.wait_for_function(
+        "(was) => document.querySelector('#where').innerText !== was", arg=latest
+    )
+    assert page.locator("#events tr[aria-current]").count() == 1
+    shoot(page, "timeline-past")
+
+    page.get_by_role("link", name="First revision").click()
+    page.wait_for_selector("#travel:has-text('Nothing was visible yet.')")
+    page.locator("#to-now").click()
+    page.wait_for_selector("#travel:not([data-past])")
+    assert "at=" not in page.url
+
+
+def test_playing_steps_through_the_revisions_up_to_now(history, visit):
+    page = visit(history)
+    open_timeline(page, history, "The kitchen", "?at=0")
+    page.get_by_label("Speed").select_option("8")
+    page.get_by_role("button", name="Play").click()
+    page.wait_for_selector("#travel:not([data-past])", timeout=SLOW)
+    assert page.locator("#play").get_attribute("aria-pressed") == "false"
+
+
+def test_a_window_dragged_over_a_curve_becomes_the_window_of_all(history, visit):
+    page = visit(history)
+    open_timeline(page, history, "The kitchen")
+    before = page.locator("#events .caption").first.inner_text()
+    box = page.locator("#plot-messages .u-over").bounding_box()
+    page.mouse.move(box["x"] + box["width"] * 0.4, box["y"] + 40)
+    page.mouse.down()
+    page.mouse.move(box["x"] + box["width"] * 0.9, box["y"] + 40, steps=5)
+    page.mouse.up()
+    page.wait_for_url("**since=**")
+    live(page)
+    assert page.locator("#events .caption").first.inner_text() != before
+    page.get_by_role("link", name="Show all").first.click()
+    live(page)
+    assert page.locator("#events .caption").first.inner_text() == before
+
+
+def test_what_happens_now_appears_by_itself(history, visit):
+    page = visit(history)
+    thread = open_timeline(page, history, "Nothing yet")
+    assert "Nothing has happened here yet" in page.inner_text("#events")
+    shoot(page, "timeline-empty")
+    chat = page.context.new_page()
+    chat.goto(f"{history.url}/chat/{thread}/")
+    live(chat)
+    chat.locator("#message").fill("My plumber is Ruth Okafor and she comes on Tuesday.")
+    chat.keyboard.press("Enter")
+    page.wait_for_selector("#events tr[data-kind=turn]", timeout=SLOW)
+    page.wait_for_selector("#lanes [data-open-end]", timeout=SLOW)
+    shoot(page, "timeline-busy")
+    page.wait_for_selector("#events tr:has-text('Answered')", timeout=SLOW)
+
+
+def test_what_failed_is_shown_alone(history, visit):
+    page = visit(history)
+    open_timeline(page, history, "The kitchen", "?failed=1")
+    assert page.locator("#events .badge", has_text="Not answered").count() == 1
+    shoot(page, "timeline-failed")
+
+
+def test_without_a_script_the_timeline_is_there(history, chromium):
+    context = chromium.new_context(java_script_enabled=False)
+    page = context.new_page()
+    page.goto(f"{history.url}/sign-in/?next=/timeline/")
+    page.get_by_role("button", name="Continue as Ada").click()
+    page.goto(f"{history.url}/timeline/")
+    assert page.locator("#curves svg polyline").count() == 2
+    assert page.locator("#events, #travel").count() == 2
+    assert not page.locator("#scrub").is_visible()
+    context.close()
+
+
+def past():
+    """Give Ada a conversation with turns, observations, an edit, a reflection and a failure."""
+    from asgiref.sync import async_to_sync
+    from django.contrib.auth import get_user_model
+
+    from agents.demo.world import _recording
+    from agents.models import Turn
+    from agents.services.replay import Source, begin, replay
+    from agents.services.thread import start
+    from memory.models import Line
+    from memory.services import operate
+    from memory.services.edit import edit
+    from memory.services.look import look
+    from memory.services.note import note
+    from tests.browser.world import make
+
+    resource, profile = make()
+    ada = get_user_model().objects.get(username="ada")
+    options = {"message_tokens": 2_000, "observation_tokens": 1_200}
+    source = Source("kitchen", "0")
+    thread = begin(source, resource=resource, profile=profile, title="The kitchen", options=options)
+    async_to_sync(replay)(thread.pk, _recording())
+    record = look(thread.pk).record
+    line = Line.objects.as_of(record.pk, record.revision).in_order().first()
+    edit(line.pk, "The budget is nine thousand euros", author=ada, reason="It rose.")
+    note(record.pk, "Ask for oak samples", author=ada, thread_id=thread.pk)
+    async_to_sync(operate.reflect_now)(thread.pk)
+    last = Turn.objects.filter(thread=thread).order_by("number").last()
+    Turn.objects.filter(pk=last.pk).update(status="failed", error="The model was overloaded.")
+    start(resource, profile, title="Nothing yet")
+
+
+if __name__ == "__main__":
+    os.environ.setdefault("DJANGO_SETTINGS_MODULE", "omsite.settings")
+    import django
+
+    django.setup()
+    past()
