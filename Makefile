@@ -3,9 +3,10 @@
 PORT ?= 8000
 PYTHON ?= python3
 BIN := .venv/bin
+CHAT := $(addprefix tests/browser/test_,chat.py shared.py attachments.py broken_frames.py)
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: help install install-dev studio test test-servers lint browser slow quality
+.PHONY: help install install-dev studio production-local test test-servers lint browser browser-pages slow quality fuzz fuzz-ci bench
 
 help:  ## Say what can be done
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -17,6 +18,12 @@ install-dev: .venv/installed-dev
 studio: .venv/installed  ## Start the Studio: make studio [PORT=8000]
 	@exec $(BIN)/python manage.py studio --port $(PORT)
 
+production-local: .venv/installed  ## Run what docker-compose.yml runs on servers of this machine: make production-local [PORT=8000]
+	@export DATABASE_URL="$${DATABASE_URL:-postgresql://postgres@127.0.0.1:5432/postgres}" \
+		REDIS_URL="$${REDIS_URL:-redis://127.0.0.1:6379/0}" OM_DISPATCHER=celery OM_BEHIND_PROXY=true \
+		OM_HTTPS="$${OM_HTTPS:-false}" SECRET_KEY="$${SECRET_KEY:-only for a trial on this machine}" \
+		&& exec $(BIN)/python manage.py production --port $(PORT)
+
 test: .venv/installed-dev  ## Run the tests: make test [ARGS=...]
 	@$(BIN)/python -m pytest -n auto -m "not browser and not slow" $(ARGS)
 	@echo "The same on PostgreSQL and Redis: make test-servers"
@@ -24,12 +31,25 @@ test: .venv/installed-dev  ## Run the tests: make test [ARGS=...]
 test-servers: .venv/installed-dev  ## Run the tests on PostgreSQL and Redis, where they are
 	@$(BIN)/python tests/servers.py -n auto -m "not browser and not slow" $(ARGS)
 
-browser: .venv/installed-dev  ## Run the tests that drive Chromium
-	@$(BIN)/python -m pytest -m browser $(ARGS)
+browser: .venv/installed-dev  ## Drive the chat in Chromium: make browser [ARGS=...]
+	@$(BIN)/python -m pytest -n auto -m browser $(CHAT) $(ARGS)
+
+browser-pages: .venv/installed-dev  ## Drive every other page in Chromium
+	@$(BIN)/python -m pytest -n auto -m browser tests/browser $(CHAT:%=--ignore=%) $(ARGS)
 
 slow: .venv/installed-dev  ## Run the long tests: kills, races, many random lives
-	@$(BIN)/python -m pytest -m slow $(ARGS)
-	@$(BIN)/python tests/servers.py -m slow $(ARGS)
+	@$(BIN)/python -m pytest -n auto -m slow $(ARGS)
+	@$(BIN)/python tests/servers.py -n auto -m slow tests/crash tests/memory $(ARGS)
+
+fuzz: .venv/installed-dev  ## Play random lives of memory: make fuzz SEEDS=500 [PROCESSES=4] [JOBS=2] [DATABASE_URL=...]
+	@$(BIN)/python -m tests.fuzz.run --seeds $(or $(SEEDS),50) --first $(or $(FIRST),1) \
+		--processes $(or $(PROCESSES),1) --jobs $(or $(JOBS),1) $(if $(LOG),--log)
+
+fuzz-ci: .venv/installed-dev  ## Play fifty seeds of each kind and demand that everything happened
+	@$(BIN)/python -m tests.fuzz.ci
+
+bench: .venv/installed-dev  ## Measure what a turn costs: make bench [DATABASE_URL=...] [ARGS="--turns 500"]
+	@$(BIN)/python -m tests.bench.run $(ARGS)
 
 lint: .venv/installed-dev  ## Check style, types, imports and migrations
 	@$(BIN)/ruff check .

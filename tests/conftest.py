@@ -1,6 +1,7 @@
 """The cast: Ada owns a resource, Ben another, the team is both's, Cleo is a stranger."""
 
 import os
+from tempfile import TemporaryDirectory
 
 import pytest
 from asgiref.sync import SyncToAsync
@@ -11,12 +12,25 @@ from django.db import connections
 from agents.models import AgentProfile
 from agents.services.thread import start
 from memory.models import Resource
+from memory.services import kept
+from tests import conformance
 from tests.fakes import Models
 
 
-def pytest_configure():
-    """Hash passwords fast: the cast is made anew for every test."""
+def pytest_configure(config):
+    """Hash passwords fast: the cast is made anew for every test. Keep files out of the way.
+
+    And see to it that the tests named by docs/conformance.md run.
+    """
     settings.PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
+    config.media = TemporaryDirectory(prefix="omsite-media-")
+    settings.MEDIA_ROOT = config.media.name
+    conformance.listen(config)
+
+
+def pytest_unconfigure(config):
+    """Remove the files that tests stored."""
+    config.media.cleanup()
 
 
 SERVER_ONLY = "TESTS_OF_SERVERS"
@@ -41,6 +55,12 @@ def django_db_setup(django_db_setup):
     """Close the connections of the thread that async tests reach the database through."""
     yield
     SyncToAsync.single_thread_executor.submit(connections.close_all).result()
+
+
+@pytest.fixture(autouse=True)
+def _new_process():
+    """Let every test begin as a process that has seen nothing yet."""
+    kept.forget_everything()
 
 
 SMALL = {"message_tokens": 600, "observation_tokens": 200}

@@ -19,7 +19,9 @@ def user_texts(messages: list[ModelMessage]) -> list[str]:
         for part in message.parts:
             if isinstance(part, UserPromptPart):
                 content = [part.content] if isinstance(part.content, str) else part.content
-                texts += [item for item in content if isinstance(item, str)]
+                pieces = [item for item in content if isinstance(item, str)]
+                whole = pieces[:1] and pieces[0].startswith("<memory>")
+                texts += ["".join(pieces)] if whole else pieces
     return texts
 
 

@@ -39,6 +39,7 @@ def main(arguments: list[str]) -> int:
         "DATABASE_URL": DATABASE,
         "REDIS_URL": REDIS,
         "SECRET_KEY": "only for tests",
+        "OM_HTTPS": "false",
         "TESTS_OF_SERVERS": "1",
     }
     print("The same suite on PostgreSQL and Redis:")
