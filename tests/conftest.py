@@ -11,6 +11,7 @@ from django.db import connections
 
 from agents.models import AgentProfile
 from agents.services.thread import start
+from memory import settled
 from memory.models import Resource
 from memory.services import kept
 from tests import conformance
@@ -51,6 +52,18 @@ def _touches_the_database(item):
 
 
 @pytest.fixture(scope="session")
+def django_db_modify_db_settings(django_db_modify_db_settings_parallel_suffix, tmp_path_factory):
+    """Keep SQLite in a file, as outside of tests, so that writers wait for each other.
+
+    In memory they share a cache, where a lock is refused at once instead of waited for.
+    """
+    default = connections["default"]
+    if default.vendor == "sqlite":
+        folder = tmp_path_factory.mktemp("database")
+        default.settings_dict["TEST"]["NAME"] = str(folder / "test.sqlite3")
+
+
+@pytest.fixture(scope="session")
 def django_db_setup(django_db_setup):
     """Close the connections of the thread that async tests reach the database through."""
     yield
@@ -61,6 +74,13 @@ def django_db_setup(django_db_setup):
 def _new_process():
     """Let every test begin as a process that has seen nothing yet."""
     kept.forget_everything()
+
+
+@pytest.fixture
+async def settles():
+    """End a test once nothing works in its loop's background any more."""
+    yield
+    await settled()
 
 
 SMALL = {"message_tokens": 600, "observation_tokens": 200}

@@ -11,7 +11,7 @@ from memory.library import ObservationalMemory
 from memory.messages import load, open_calls
 from memory.models import Message
 
-pytestmark = pytest.mark.django_db(transaction=True)
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("settles")]
 
 THOUGHT = ThinkingPart("The owner must be asked.", signature="signed", provider_name="function")
 

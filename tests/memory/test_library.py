@@ -26,7 +26,7 @@ from memory.services.look import look
 from tests.fakes import Models, user_texts
 from tests.strict.model import Strict
 
-pytestmark = pytest.mark.django_db(transaction=True)
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("settles")]
 
 LONG = "I keep bees on the roof, and the hive on the left has a new queen since spring. " * 3
 SMALL = {"message_tokens": 400}

@@ -15,7 +15,7 @@ from memory.models import Message, Thread
 from tests.fakes import user_texts
 from tests.strict.model import Strict, page
 
-pytestmark = pytest.mark.django_db(transaction=True)
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("settles")]
 
 CALLS = st.sampled_from(
     [

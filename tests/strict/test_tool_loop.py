@@ -17,7 +17,7 @@ from tests.fakes import user_texts
 from tests.memory.services import play
 from tests.strict.model import Strict, page
 
-pytestmark = pytest.mark.django_db(transaction=True)
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("settles")]
 
 STEPS = 40
 QUESTION = "Which customer in Leipzig spent most this year?"
