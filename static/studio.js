@@ -263,6 +263,4 @@
   setInterval(judge, 1000);
   setInterval(() => transmit({ type: "have", etags: etags() }), 5000);
   setInterval(poll, 10000);
-  // Cures a page whose extension was registered after htmx had looked for it.
-  setTimeout(() => { if (!socket && state === "connecting") htmx.process(document.body); }, 3000);
 })();

@@ -69,14 +69,16 @@ class Play:
         self.options = 0
         self.happened: list[str] = []
 
-    async def step(self) -> str:
-        """Do one random thing that is possible now; return what it was.
+    async def step(self, wanted: str | None = None) -> str:
+        """Do the thing that is wanted if it is possible, or a random one; return what it was.
 
         A claim when nothing is due is no step: then something else is done.
         """
         while True:
             possible = self._possible()
             name = self.random.choices(list(possible), list(possible.values()))[0]
+            if wanted in possible:
+                name, wanted = wanted, None
             self.at += timedelta(minutes=self.random.choice((1, 2, 30, 2000)))
             if await getattr(self, f"_{name}")() is not False:
                 self.happened.append(name)

@@ -133,6 +133,18 @@ def test_the_socket_opens_in_a_hundred_loads_of_a_hundred(site, visit):
     assert opened == 100
 
 
+def test_the_socket_is_heard_of_however_late_the_script_that_listens(site, visit):
+    page = visit(site)
+
+    def late(route):
+        page.wait_for_timeout(1500)
+        route.continue_()
+
+    page.route("**/studio*.js", late)
+    page.reload()
+    page.wait_for_selector("#connection[data-state=live]", timeout=SLOW)
+
+
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_no_state_of_the_chat_keeps_people_out(site, visit, scheme):
     page = visit(site, scheme=scheme)
