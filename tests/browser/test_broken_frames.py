@@ -1,7 +1,9 @@
 import json
 import re
 from concurrent.futures import ThreadPoolExecutor
+from difflib import unified_diff
 from random import Random
+from time import monotonic
 
 import pytest
 
@@ -65,6 +67,16 @@ class BadLine:
             socket.send(text)
         if self.late and self.random.random() < 0.4:
             socket.send(self.late.pop())
+
+
+def difference(fresh, page, part):
+    """Return the lines in which a part still differs after all the time there is."""
+    until = monotonic() + SLOW / 1000
+    while True:
+        shown = [each.evaluate(CLOCKLESS, part).replace(">", ">\n") for each in (fresh, page)]
+        if shown[0] == shown[1] or monotonic() > until:
+            return list(unified_diff(*(each.splitlines() for each in shown), n=1, lineterm=""))
+        page.wait_for_timeout(250)
 
 
 @pytest.mark.parametrize("first", list(SEQUENCES)[::AT_ONCE])
