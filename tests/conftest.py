@@ -7,7 +7,9 @@ import pytest
 from asgiref.sync import SyncToAsync
 from django.conf import settings
 from django.contrib.auth import get_user_model
+from django.contrib.contenttypes.management import create_contenttypes
 from django.db import connections
+from django.db.models.signals import post_migrate
 
 from agents.models import AgentProfile
 from agents.services.thread import start
@@ -55,17 +57,34 @@ def _touches_the_database(item):
 def django_db_modify_db_settings(django_db_modify_db_settings_parallel_suffix, tmp_path_factory):
     """Keep SQLite in a file, as outside of tests, so that writers wait for each other.
 
-    In memory they share a cache, where a lock is refused at once instead of waited for.
+    In memory they share a cache, where a lock is refused at once instead of waited for. Neither
+    database waits for the disk: nobody pulls the plug on a test, and it is most of what one costs.
     """
     default = connections["default"]
     if default.vendor == "sqlite":
         folder = tmp_path_factory.mktemp("database")
         default.settings_dict["TEST"]["NAME"] = str(folder / "test.sqlite3")
+        eager = "PRAGMA journal_mode=WAL; PRAGMA synchronous=OFF;"
+        default.settings_dict["OPTIONS"]["init_command"] = eager
+    else:
+        default.settings_dict["OPTIONS"]["options"] = "-c synchronous_commit=off"
+        default.ops.sql_flush = _emptied
+
+
+def _emptied(style, tables, *, reset_sequences=False, allow_cascade=False):
+    """Return statements that empty tables: to truncate means a new file for each of them."""
+    return [f'DELETE FROM "{table}"' for table in tables]
 
 
 @pytest.fixture(scope="session")
 def django_db_setup(django_db_setup):
-    """Close the connections of the thread that async tests reach the database through."""
+    """Close the connections of the thread that async tests reach the database through.
+
+    And leave out what every flush would write anew: permissions, which the roles of the Studio
+    have no use for, and content types, which the admin's log makes where it needs one.
+    """
+    post_migrate.disconnect(dispatch_uid="django.contrib.auth.management.create_permissions")
+    post_migrate.disconnect(create_contenttypes)
     yield
     SyncToAsync.single_thread_executor.submit(connections.close_all).result()
 
