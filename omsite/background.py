@@ -54,14 +54,16 @@ class Background:
         self._timer = self._loop.create_task(self._tick())
 
     async def stop(self) -> None:
-        """Cancel the work under way: turns and cycles are left to their leases."""
+        """Cancel the work under way: turns and cycles are left to their leases.
+
+        Events still go to the loop: a thread that commits now must not wait for one that ends.
+        """
         if self._timer is not None:
             self._timer.cancel()
             with suppress(asyncio.CancelledError):
                 await self._timer
         for dispatcher in (self._turns, self._cycles, self._labs, *self._asked.values()):
             await dispatcher.stop()
-        publish_with(None)
 
     async def _tick(self) -> None:
         await asyncio.to_thread(warm)

@@ -8,6 +8,7 @@ from agents.models import Turn
 from agents.services.send import send, turns
 from memory.dispatch import NoDispatcher, cycles
 from memory.models import Cycle
+from memory.publish import publish_with
 from omsite.background import Background
 from tests.memory.services import play
 
@@ -28,6 +29,7 @@ async def working():
         cycles.use(before[1])
         # What was cancelled may still be in the database's thread.
         await sync_to_async(lambda: None)()
+        publish_with(None)
 
 
 @pytest.fixture(autouse=True)

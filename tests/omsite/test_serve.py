@@ -1,10 +1,16 @@
 import os
 import signal
 import socket
+import sqlite3
 import subprocess
 import sys
+from contextlib import closing
+from urllib.request import urlopen
 
 import pytest
+
+BUSY_SECONDS = 20  # as in the settings of SQLite
+SIGNED_IN = b"GET / HTTP/1.1\r\nHost: localhost\r\nCookie: sessionid=%s\r\n\r\n" % (b"a" * 32)
 
 
 @pytest.fixture
@@ -56,3 +62,19 @@ def test_ctrl_c_ends_the_server_cleanly(free_port, tmp_path):
     assert server.returncode == 0
     assert "Port" not in errors
     assert "Traceback" not in errors
+
+
+def test_a_thread_that_waits_for_the_database_does_not_hold_up_the_end(free_port, tmp_path):
+    with closing(sqlite3.connect(tmp_path / "serve.sqlite3")) as database:
+        database.execute("BEGIN EXCLUSIVE")
+        server = serve(free_port, tmp_path)
+        assert f"http://127.0.0.1:{free_port}/" in server.stdout.readline()
+        with closing(socket.create_connection(("127.0.0.1", free_port))) as waiting:
+            waiting.sendall(SIGNED_IN)
+            urlopen(f"http://127.0.0.1:{free_port}/healthz").close()
+
+            server.send_signal(signal.SIGTERM)
+            _, errors = server.communicate(timeout=BUSY_SECONDS / 2)
+
+    assert server.returncode == 0
+    assert "Work still ran" in errors

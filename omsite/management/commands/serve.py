@@ -7,12 +7,12 @@ import sys
 from argparse import ArgumentParser
 from typing import Any
 
-from daphne.server import Server
 from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError
 from twisted.internet import defer, reactor
 
 from omsite.background import Background
+from omsite.ending import EndingServer, end_within
 
 SOCKET_SECONDS = 24 * 60 * 60
 
@@ -33,7 +33,7 @@ class Command(BaseCommand):
 
         hook: Any = reactor
         address = host.replace(":", r"\:")
-        server = Server(
+        server = EndingServer(
             application=application,
             endpoints=[f"tcp:port={port}:interface={address}"],
             # Said from inside the running loop: from then on Ctrl-C is an orderly end.
@@ -55,6 +55,7 @@ class Command(BaseCommand):
 
 def _before_shutdown(background: Background) -> None:
     def stop() -> defer.Deferred[None]:
+        end_within()
         return defer.Deferred.fromFuture(asyncio.ensure_future(background.stop()))
 
     hook: Any = reactor
