@@ -12,7 +12,7 @@ from django.urls import reverse
 from django.views.decorators.http import require_POST
 
 from agents import intents, uploads
-from agents.access import Right, require, thread_or_404
+from agents.access import Right, author, require, thread_or_404
 from agents.services import discard as discarding
 from agents.services.branch import branch
 from agents.services.fork import fork as fork_at
@@ -73,7 +73,7 @@ def send(request: HttpRequest, thread_id: UUID) -> HttpResponse:
     refusal = " ".join(files.refusals)
     if not refusal:
         try:
-            intents.say(thread_id, text, key=key, author=request.user, files=files.tokens)
+            intents.say(thread_id, text, key=key, author=author(request), files=files.tokens)
         except intents.Refused as reason:
             refusal = str(reason)
     if not refusal:
@@ -108,7 +108,9 @@ def withdraw(request: HttpRequest, thread_id: UUID, number: int) -> HttpResponse
 def retry(request: HttpRequest, thread_id: UUID, number: int) -> HttpResponse:
     """Answer a message again whose turn went wrong."""
     _allowed(request, thread_id)
-    return _done(request, thread_id, lambda: intents.retry(thread_id, number, author=request.user))
+    return _done(
+        request, thread_id, lambda: intents.retry(thread_id, number, author=author(request))
+    )
 
 
 @require_POST
@@ -122,7 +124,7 @@ def _again(
     request: HttpRequest, thread_id: UUID, number: str, text: str | None = None
 ) -> HttpResponse:
     try:
-        child = branch(thread_id, _number(number), text=text, author=request.user)  # type: ignore[arg-type]
+        child = branch(thread_id, _number(number), text=text, author=author(request))
     except REFUSALS as refusal:
         return _refused(request, thread_id, str(refusal))
     return _led(request, f"/chat/{child.pk}/", thread_id)
@@ -133,7 +135,9 @@ def fork(request: HttpRequest, thread_id: UUID) -> HttpResponse:
     """Begin a conversation that goes on from a message of this one."""
     _allowed(request, thread_id)
     try:
-        child = fork_at(thread_id, _number(request.POST.get("position", "")), author=request.user)  # type: ignore[arg-type]
+        child = fork_at(
+            thread_id, _number(request.POST.get("position", "")), author=author(request)
+        )
     except Refused as refusal:
         return _refused(request, thread_id, str(refusal))
     return _led(request, f"/chat/{child.pk}/", thread_id)
@@ -161,7 +165,7 @@ def discard(request: HttpRequest, thread_id: UUID) -> HttpResponse:
     if thread.remembers:
         raise Http404
     try:
-        discarding.destroy(thread_id, author=request.user, reason="Discarded.")  # type: ignore[arg-type]
+        discarding.destroy(thread_id, author=author(request), reason="Discarded.")
     except Refused:
         # An answer is being written: it is stopped, and the sweep does the rest.
         discarding.discard(thread_id)

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, cast
+from typing import Any
 from uuid import UUID
 
 from django.contrib.auth.models import User
 from django.http import HttpRequest
 from django.urls import reverse
 
+from agents.access import author
 from agents.models import RequestSnapshot, Turn
 from agents.services import erase
 from agents.services.fork import fork
@@ -49,10 +50,6 @@ ASKED = {
 }
 
 
-def _author(request: HttpRequest) -> User:
-    return cast("User", request.user)
-
-
 def change_page(row: Any) -> str:
     """Return the address of a row's page."""
     meta = row._meta
@@ -88,7 +85,7 @@ def fork_of(request: HttpRequest, thread: Thread) -> Act:
         child = fork(
             thread.pk,
             given["number"],
-            author=_author(request),
+            author=author(request),
             reason=given["reason"],
         )
         said = f"Forked “{thread}” at position {child.fork_position}."
@@ -112,7 +109,7 @@ def erasing_thread(request: HttpRequest, thread: Thread) -> Act:
     """Return the act of destroying a thread."""
 
     def carry_out(given: Given) -> Done:
-        report = erase.erase_thread(thread.pk, author=_author(request), reason=given["reason"])
+        report = erase.erase_thread(thread.pk, author=author(request), reason=given["reason"])
         go = reverse("admin:memory_thread_changelist")
         return Done("The conversation is erased.", _counted(report.counts), go)
 
@@ -183,7 +180,7 @@ def erasing_person(request: HttpRequest, person: User) -> Act:
     """Return the act of destroying what a person said."""
 
     def carry_out(given: Given) -> Done:
-        report = erase.erase_person(person, author=_author(request), reason=given["reason"])
+        report = erase.erase_person(person, author=author(request), reason=given["reason"])
         return Done(f"What {person} said is erased.", _counted(report.counts))
 
     turns = Turn.objects.filter(author=person)
@@ -207,7 +204,7 @@ def erasing_line(request: HttpRequest, line: Line) -> Act:
     record = line.observation.record
 
     def carry_out(given: Given) -> Done:
-        report = erase.erase_line(line.pk, author=_author(request), reason=given["reason"])
+        report = erase.erase_line(line.pk, author=author(request), reason=given["reason"])
         go = change_page(record)
         return Done("The line is erased.", _counted(report.counts), go)
 
@@ -232,7 +229,7 @@ def restoring(request: HttpRequest, revision: Revision) -> Act:
     record = revision.record
 
     def carry_out(given: Given) -> Done:
-        made = restore(record.pk, revision.number, author=_author(request), reason=given["reason"])
+        made = restore(record.pk, revision.number, author=author(request), reason=given["reason"])
         said = f"Revision {made} shows what revision {revision.number} did."
         return Done(said, {"revision": made}, change_page(record))
 
@@ -260,7 +257,7 @@ def clearing(request: HttpRequest, record: MemoryRecord) -> Act:
     """Return the act of taking all lines of a record out of sight."""
 
     def carry_out(given: Given) -> Done:
-        done = clear(record.pk, author=_author(request), reason=given["reason"])
+        done = clear(record.pk, author=author(request), reason=given["reason"])
         numbers = {"revision": done.revision, "lines": done.lines, "chunks": done.chunks}
         return Done(f"Revision {done.revision}: nothing is remembered.", numbers)
 

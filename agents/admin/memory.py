@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any, cast
+from typing import Any
 
 from django import forms
 from django.contrib import messages
-from django.contrib.auth.models import User
 from django.db.models import Count, IntegerField, OuterRef, Q, QuerySet, Subquery, Sum
 from django.db.models.functions import Coalesce
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
@@ -19,6 +18,7 @@ from unfold.widgets import (
     UnfoldAdminTextInputWidget,
 )
 
+from agents.access import author
 from agents.models import AgentProfile
 from memory.config import in_force
 from memory.models import (
@@ -201,7 +201,7 @@ class LineAdmin(Rows):
         if not form.is_valid():
             return self._page(request, line, form, status=422)
         try:
-            new = edit(line.pk, author=cast("User", request.user), **form.cleaned_data)
+            new = edit(line.pk, author=author(request), **form.cleaned_data)
         except Stale as stale:
             return self._page(request, line, form, stale=stale, status=409)
         except Refused as refusal:

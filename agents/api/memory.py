@@ -10,7 +10,7 @@ from ninja import Query, Router, Schema
 from ninja.responses import Status
 from pydantic import Field
 
-from agents.access import Right
+from agents.access import Right, author
 from agents.audit import note_act
 from memory.models import Cycle, Line, Message, Observation
 from memory.services import clear as clearing
@@ -25,7 +25,7 @@ from memory.services.recall import behind
 
 from .paging import Asked, Page, key, number, page, read, written
 from .problems import Problem
-from .reach import author, line_for, memory_for, record_for, view_for
+from .reach import line_for, memory_for, record_for, view_for
 from .shapes import (
     LineOut,
     MessageOut,

@@ -14,7 +14,7 @@ from ninja.responses import Status
 from pydantic import Field
 
 from agents import intents
-from agents.access import Right
+from agents.access import Right, author
 from agents.models import Turn
 from agents.services import attach
 from agents.services.send import LONGEST_PROMPT
@@ -22,7 +22,7 @@ from memory.models import Message
 
 from .paging import Asked, Page, number, page, read
 from .problems import Problem
-from .reach import author, thread_for, turn_for
+from .reach import thread_for, turn_for
 from .shapes import (
     MessageOut,
     RequestOut,

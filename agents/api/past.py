@@ -9,13 +9,13 @@ from django.http import Http404, HttpRequest
 from ninja import Query, Router, Schema
 from pydantic import Field
 
-from agents.access import resources_for
+from agents.access import author, resources_for
 from agents.audit import note_reading
 from memory.models import Blob, Cycle, Observation, Revision
 from memory.services import history
 
 from .paging import Asked, Page, key, number, page, read
-from .reach import author, record_for
+from .reach import record_for
 from .shapes import (
     CycleOut,
     LineOut,

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, cast
 from uuid import UUID
 
 from django.http import Http404, HttpRequest
 
-from agents.access import Right, require, resources_for, thread_or_404
+from agents.access import Right, author, require, resources_for, thread_or_404
 from agents.audit import note_reading
 from agents.models import Turn
 from memory.models import Line, MemoryRecord, Thread
@@ -16,17 +15,9 @@ from memory.services.look import View
 
 from .problems import Problem
 
-if TYPE_CHECKING:
-    from django.contrib.auth.models import User
-
 FORGETFUL = "This conversation does not remember: it has no memory."
 MOVING = "This memory is being changed all the time. Try again."
 MOST_TRIES = 5
-
-
-def author(request: HttpRequest) -> User:
-    """Return whose request it is."""
-    return cast("User", request.user)
 
 
 def thread_for(request: HttpRequest, thread_id: UUID, right: Right = Right.READ) -> Thread:

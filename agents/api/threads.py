@@ -11,7 +11,7 @@ from django.shortcuts import get_object_or_404
 from django.utils import timezone
 from ninja import Query, Router, Schema, Status
 
-from agents.access import Right, require, resource_or_404, resources_for, threads_for
+from agents.access import Right, author, require, resource_or_404, resources_for, threads_for
 from agents.audit import note_act
 from agents.models import AgentProfile
 from agents.services import discard
@@ -24,7 +24,7 @@ from memory.services import shelve
 
 from .paging import Asked, Page, key, moment, page, read
 from .problems import Problem
-from .reach import author, thread_for
+from .reach import thread_for
 from .shapes import AgentOut, ResourceOut, ThreadOut, agent_out, resource_out, thread_out
 
 router = Router(tags=["Conversations"])

@@ -12,7 +12,7 @@ from django.utils import timezone
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_GET, require_http_methods, require_POST
 
-from agents.access import Right, may, require, resources_for
+from agents.access import Right, author, may, require, resources_for
 from agents.models import AgentProfile
 from agents.services import describe
 from agents.studio.respond import respond
@@ -46,7 +46,7 @@ def new(request: HttpRequest) -> HttpResponse:
         profile = describe.create(
             sheets.fields_of(sheet),
             slug=sheet.profile.slug,
-            author=request.user,  # type: ignore[arg-type]
+            author=author(request),
         )
     except describe.BadAgent as bad:
         sheet.wrong = bad.wrong
@@ -64,7 +64,7 @@ def agent(request: HttpRequest, slug: str) -> HttpResponse:
     require(request, Right.ADMIN)
     sheet = sheets.typed(request.POST, profile)
     try:
-        describe.change(slug, sheets.fields_of(sheet), author=request.user)  # type: ignore[arg-type]
+        describe.change(slug, sheets.fields_of(sheet), author=author(request))
     except describe.BadAgent as bad:
         sheet.wrong = bad.wrong
         return _page(request, sheet, status=422)
@@ -94,7 +94,7 @@ def copy(request: HttpRequest, slug: str) -> HttpResponse:
     require(request, Right.ADMIN)
     get_object_or_404(AgentProfile, slug=slug)
     try:
-        made = describe.copy(slug, author=request.user)  # type: ignore[arg-type]
+        made = describe.copy(slug, author=author(request))
     except describe.BadAgent as refused:
         messages.error(request, f"It cannot be copied as it is. {refused}")
         return redirect("agent", slug)
@@ -134,7 +134,7 @@ def _asked(request: HttpRequest, slug: str) -> tuple[Sheet, ZoneInfo]:
     if profile is None or not may(request.user, Right.ADMIN):
         # Who may not change an agent tries it as it is.
         require(request, Right.CHAT if profile else Right.ADMIN)
-    resource = resources_for(request.user).filter(members=request.user).first()  # type: ignore[misc]
+    resource = resources_for(request.user).filter(members=author(request)).first()
     zone = ZoneInfo(resource.time_zone if resource else "UTC")
     if profile is not None and "instructions" not in request.POST:
         return Sheet(profile), zone

@@ -3,26 +3,23 @@
 from __future__ import annotations
 
 from datetime import timedelta
-from typing import TYPE_CHECKING, cast
 from uuid import UUID
 
 from django.contrib import messages
 from django.contrib.auth.decorators import login_not_required
-from django.http import Http404, HttpRequest, HttpResponse, JsonResponse
+from django.http import Http404, HttpRequest, HttpResponse, JsonResponse, QueryDict
 from django.shortcuts import redirect
 from django.utils.safestring import mark_safe
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_GET, require_http_methods, require_POST
 
 from agents import tokens as service
+from agents.access import author
 from agents.api.site import schema
 from agents.models import Token
 from agents.studio.respond import respond
 
 from .listing import about, operations_of
-
-if TYPE_CHECKING:
-    from django.contrib.auth.models import User
 
 LASTING = {"30": "30 days", "90": "90 days", "365": "A year", "": "For good"}
 
@@ -55,21 +52,21 @@ def tokens(request: HttpRequest) -> HttpResponse:
         return _page(request)
     given = request.POST
     try:
-        made, secret = service.make(_person(request), given.get("name", ""), lasts=_lasts(given))
+        made, secret = service.make(author(request), given.get("name", ""), lasts=_lasts(given))
     except service.BadToken as refusal:
         return _page(request, refusal=str(refusal), name=given.get("name", ""), status=422)
     return _page(request, made=made, secret=secret, status=201)
 
 
-def _lasts(given: object) -> timedelta | None:
-    days = given.get("days", "")  # type: ignore[attr-defined]
+def _lasts(given: QueryDict) -> timedelta | None:
+    days = given.get("days", "")
     if days not in LASTING:
         raise service.BadToken("Choose how long the token lasts.")
     return timedelta(days=int(days)) if days else None
 
 
 def _page(request: HttpRequest, *, status: int = 200, **more: object) -> HttpResponse:
-    mine = Token.objects.filter(user=_person(request))
+    mine = Token.objects.filter(user=author(request))
     context = {"tokens": mine, "lasting": LASTING, **more}
     return respond(request, "studio/account/page.html", context, page="account", status=status)
 
@@ -77,13 +74,9 @@ def _page(request: HttpRequest, *, status: int = 200, **more: object) -> HttpRes
 @require_POST
 def revoke(request: HttpRequest, token_id: UUID) -> HttpResponse:
     """End a token for good."""
-    mine = Token.objects.filter(user=_person(request), pk=token_id).first()
+    mine = Token.objects.filter(user=author(request), pk=token_id).first()
     if mine is None:
         raise Http404
-    service.revoke(_person(request), token_id)
+    service.revoke(author(request), token_id)
     messages.success(request, f"“{mine.name}” is revoked: nobody gets in with it any more.")
     return redirect("tokens")
-
-
-def _person(request: HttpRequest) -> User:
-    return cast("User", request.user)

@@ -16,7 +16,7 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_GET, require_POST
 from pydantic import ValidationError
 
-from agents.access import Right, require
+from agents.access import Right, author, require
 from agents.lab.models import LETTERS, Entry, Lab, Pane
 from agents.lab.recording import recording
 from agents.lab.run import ask, skip, speak, tell
@@ -86,7 +86,7 @@ def new(request: HttpRequest) -> HttpResponse:
     require(request, Right.LAB)
     try:
         text, scenario = _wanted(request)
-        lab = open_lab(scenario, text, author=request.user)  # type: ignore[arg-type]
+        lab = open_lab(scenario, text, author=author(request))
     except ScenarioError as error:
         return _list(request, problems=error.problems, given=request.POST, status=422)
     if "run" in request.POST:
@@ -274,7 +274,7 @@ def reset(request: HttpRequest, lab_id: UUID) -> HttpResponse:
     try:
         scenario = read(lab.source)
         wipe(lab)
-        again = open_lab(scenario, lab.source, author=request.user)  # type: ignore[arg-type]
+        again = open_lab(scenario, lab.source, author=author(request))
     except (Refused, ScenarioError) as refusal:
         return _refused(request, lab, str(refusal))
     return _gone(request, reverse("lab", args=(again.pk,)))

@@ -14,7 +14,7 @@ from django.utils import timezone
 from django.views.decorators.http import require_http_methods
 
 from agents import words
-from agents.access import Right, require, thread_or_404
+from agents.access import Right, author, require, thread_or_404
 from agents.page import Scene
 from agents.services import remember, scope
 from agents.studio.respond import respond
@@ -37,7 +37,7 @@ def of_scope(request: HttpRequest, thread_id: UUID, to: str) -> HttpResponse:
         return _done(
             request,
             thread,
-            lambda: scope.change_scope(thread.resource, to, author=request.user),  # type: ignore[arg-type]
+            lambda: scope.change_scope(thread.resource, to, author=author(request)),
             "The scope was changed.",
         )
     try:
@@ -70,7 +70,7 @@ def of_memory(request: HttpRequest, thread_id: UUID, to: str) -> HttpResponse:
         return _done(
             request,
             thread,
-            lambda: remember.remember(thread.pk, to == "on", author=request.user),  # type: ignore[arg-type]
+            lambda: remember.remember(thread.pk, to == "on", author=author(request)),
             f"Memory is {to} for this conversation.",
         )
     title = f"Turn memory {to} for this conversation"

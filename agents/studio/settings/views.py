@@ -14,7 +14,7 @@ from django.utils import timezone
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_GET, require_http_methods, require_POST
 
-from agents.access import Right, may, require, thread_or_404
+from agents.access import Right, author, may, require, thread_or_404
 from agents.models import AgentProfile
 from agents.studio.respond import respond
 from memory.config import Phase
@@ -131,7 +131,7 @@ def _store(request: HttpRequest, place: Place, draft: Draft) -> HttpResponse:
         messages.info(request, "Nothing was changed.")
         return redirect(place.url)
     try:
-        key = place.store(draft, author=request.user, reason=request.POST.get("reason", ""))  # type: ignore[arg-type]
+        key = place.store(draft, author=author(request), reason=request.POST.get("reason", ""))
     except Refused as refused:
         return _page(request, place, draft, status=422, refusal=str(refused))
     messages.success(request, f"Saved: {_names(draft)}. It holds from the next step on.")
@@ -210,7 +210,7 @@ def _may_change(request: HttpRequest, place: Place) -> bool:
 
 def _back(request: HttpRequest, place: Place) -> HttpResponse:
     try:
-        place.back(request.POST.get("to", ""), author=request.user)  # type: ignore[arg-type]
+        place.back(request.POST.get("to", ""), author=author(request))
     except Refused as refused:
         messages.error(request, str(refused))
     else:

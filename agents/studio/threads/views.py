@@ -20,7 +20,7 @@ from django.utils.http import url_has_allowed_host_and_scheme
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_GET, require_POST
 
-from agents.access import Right, may, require, resources_for, thread_or_404, threads_for
+from agents.access import Right, author, may, require, resources_for, thread_or_404, threads_for
 from agents.models import AgentProfile
 from agents.services import discard
 from agents.services.thread import start
@@ -68,7 +68,7 @@ def _scope(request: HttpRequest) -> Scope:
     threads = threads_for(request.user)
     if asked == EVERYTHING and may(request.user, Right.READ):
         return Scope(None, resources, threads.filter(resource__in=resources))
-    own = set(request.user.resources.values_list("pk", flat=True))  # type: ignore[union-attr]
+    own = set(author(request).resources.values_list("pk", flat=True))
     resources.sort(key=lambda each: each.pk not in own)
     chosen = next((each for each in resources if asked in ("", each.key)), None)
     if asked and chosen is None:
@@ -308,7 +308,7 @@ def _erase(request: HttpRequest, chosen: Iterable[Thread]) -> HttpResponse:
     erased = 0
     try:
         for thread in chosen:
-            discard.destroy(thread.pk, author=request.user, reason="Deleted by a person.")  # type: ignore[arg-type]
+            discard.destroy(thread.pk, author=author(request), reason="Deleted by a person.")
             erased += 1
     except Refused as refusal:
         sentence = str(refusal)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from datetime import datetime
-from typing import Any
 from uuid import UUID
 from zoneinfo import ZoneInfo
 
@@ -17,7 +16,7 @@ from django.utils.dateparse import parse_datetime
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_GET, require_POST
 
-from agents.access import Right, may, require, thread_or_404
+from agents.access import Right, author, may, require, thread_or_404
 from agents.services.fork import fork
 from agents.studio.respond import respond
 from memory.models import Thread
@@ -136,7 +135,6 @@ def forked(request: HttpRequest, thread_id: UUID) -> HttpResponse:
     """Begin a conversation that goes on from a revision, and lead to it."""
     thread = thread_or_404(request, thread_id)
     require(request, Right.CHAT, thread.resource)
-    author: Any = request.user
     number = request.POST.get("revision", "")
     try:
         travel = Timeline(thread, timezone.now(), filters=Filters(), at=number).travel
@@ -149,7 +147,7 @@ def forked(request: HttpRequest, thread_id: UUID) -> HttpResponse:
             thread.pk,
             travel.place(),
             title=request.POST.get("title", ""),
-            author=author,
+            author=author(request),
             reason=f"Forked from revision {travel.number}",
         )
     except Refused as refusal:
