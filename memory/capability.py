@@ -169,6 +169,7 @@ class TurnMemory(AbstractCapability[Any]):
         try:
             await observe(self.thread_id, seconds=seconds - self.waited, resolve=self.resolve)
         except Exception:
+            # The answer goes on with what is remembered; the cycle's row says what went wrong.
             logger.exception("Nothing was observed for thread %s.", self.thread_id)
         # Also a wait that took no time was one.
         self.waited += max(time.monotonic() - began, 0.001)
@@ -258,6 +259,7 @@ class TurnMemory(AbstractCapability[Any]):
             with transaction.atomic():
                 self.record(self.step, prepared)
         except Exception:
+            # The record is for whoever looks at it later: to lack it must not cost the answer.
             logger.exception("Step %s of thread %s has no record.", self.step, self.thread_id)
 
     def _store(self, messages: Sequence[ModelMessage]) -> None:

@@ -156,6 +156,7 @@ async def _run(name: str, function: Callable[[Any], Any], value: Any) -> Any:
     try:
         return await called(function, value)
     except Exception as error:
+        # A hook is anybody's code: whatever it raises ends the cycle with its name.
         said = str(error).strip().splitlines()
         raise HookFailed(
             f"The hook {name} failed ({type(error).__name__}){': ' + said[0][:200] if said else ''}"

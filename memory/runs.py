@@ -207,6 +207,7 @@ class RunMemory(TurnMemory):
         except (OperationalError, InterfaceError):
             raise
         except Exception:
+            # To show memory ahead of its threshold only saves tokens: else the threshold decides.
             logger.exception("Nothing is shown early in thread %s.", self.thread_id)
             return Early()
 

@@ -117,7 +117,8 @@ async def _outcome(entry: Entry, resolve: Resolve, reading: Reading) -> tuple[Ou
         return await Performer(entry.lab, resolve, reading).perform(step), True
     except (Failed, Refused, BadPrompt) as refused:
         return Outcome(Entry.State.FAILED, str(refused)), False
-    except Exception as error:  # the log is where whoever runs it looks
+    except Exception as error:
+        # Whatever fails ends the lab, not its runner, and is told beside the step.
         logger.exception("A step of lab %s failed.", entry.lab_id)
         return Outcome(Entry.State.FAILED, f"This went wrong: {error}"), False
 

@@ -197,6 +197,7 @@ def _prepare(running: Running, state: State, prompt: Raw) -> None:
         if prepared is not None and not prepared.wait_seconds:
             running.record(1, prepared)
     except Exception as error:
+        # Whatever fails in memory: who begins the turn logs it and begins without.
         raise NotPrepared from error
 
 

@@ -60,6 +60,7 @@ def sweep() -> int:
         except Refused:
             continue  # Its turn has not ended yet; the next sweep comes back to it.
         except Exception:
+            # One that cannot be erased must not keep the others; the next sweep comes back to it.
             logger.exception("The deleted conversation %s could not be erased.", thread_id)
         else:
             destroyed += 1

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from hashlib import sha256
-from inspect import isawaitable
+from inspect import iscoroutine
 from typing import Any, cast
 
 from pydantic_ai import Tool
@@ -72,11 +72,12 @@ def _definition(tool: Tool[Any]) -> ToolDefinition | None:
     if tool.prepare is None:
         return tool.tool_def
     # No run has begun, so there is no context; the tools here need none, and wait for nothing.
-    prepared: Any = tool.prepare(None, tool.tool_def)  # type: ignore[arg-type]
-    if not isawaitable(prepared):
+    prepare: Callable[[Any, ToolDefinition], object] = tool.prepare
+    prepared = prepare(None, tool.tool_def)
+    if not iscoroutine(prepared):
         return cast("ToolDefinition | None", prepared)
     try:
-        prepared.send(None)  # type: ignore[attr-defined]
+        prepared.send(None)
     except StopIteration as done:
         return cast("ToolDefinition | None", done.value)
     return tool.tool_def

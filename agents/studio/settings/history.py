@@ -132,6 +132,7 @@ def _text(name: str, values: Mapping[str, Any], when: str) -> str:
         return UNSET
     try:
         said = FIELDS[name].text.show(values[when])
-    except Exception:  # noqa: BLE001 - options once stored by hand can be anything
+    except (AttributeError, LookupError, TypeError, ValueError):
+        # Options once stored by hand can be anything: then as they are.
         said = str(values[when])
     return words.first_words(said, 200) or "empty"
