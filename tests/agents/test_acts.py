@@ -2,7 +2,6 @@
 
 import pytest
 from django.contrib.auth.models import Group
-from django.test import Client
 
 from agents.models import AgentProfile, RequestSnapshot, Turn
 from agents.services.branch import branch
@@ -14,6 +13,7 @@ from memory.models import Line, MemoryRecord, Message, Observation, Resource, Th
 from memory.services.change import Refused
 from memory.services.look import look
 from memory.services.shelve import hide
+from tests.agents.clients import client_of
 from tests.memory.services import play
 
 pytestmark = pytest.mark.django_db
@@ -39,17 +39,6 @@ def woken():
     yield heard
     for name in OPERATIONS:
         asked[name].use(before[name])
-
-
-def client_of(user):
-    client = Client()
-    client.force_login(user)
-    return client
-
-
-@pytest.fixture
-def signed_in(ada):
-    return client_of(ada)
 
 
 @pytest.fixture

@@ -1,25 +1,12 @@
 import io
 
 import pytest
-from django.core.management import CommandError, call_command
+from django.core.management import CommandError
 
 from agents.om import erase
 from memory.models import Message, Resource, Revision, Thread
+from tests.agents.om_commands import om, refused
 from tests.memory.services.editing import beekeeping, line, texts, wrong
-
-
-def om(*args):
-    """Run the command and return what it wrote."""
-    out = io.StringIO()
-    call_command("om", *map(str, args), stdout=out)
-    return out.getvalue()
-
-
-def refused(*args):
-    """Run the command and return the sentence it is refused with."""
-    with pytest.raises(CommandError) as error:
-        om(*args)
-    return str(error.value)
 
 
 @pytest.fixture

@@ -3,11 +3,12 @@ import json
 from uuid import uuid4
 
 import pytest
-from django.core.management import CommandError, call_command
+from django.core.management import call_command
 
 from agents.services.thread import start
 from memory.models import Cycle, MemoryRecord, Observation, Revision
 from memory.services.look import look
+from tests.agents.om_commands import om, refused
 from tests.memory.services import play
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -17,26 +18,12 @@ in 2024 and works there as a nurse. On Fridays I play chess with Omar in the lib
 allergic to peanuts, and my doctor is Dr. Lindqvist."""
 
 
-def om(*args):
-    """Run the command and return what it wrote."""
-    out = io.StringIO()
-    call_command("om", *map(str, args), stdout=out)
-    return out.getvalue()
-
-
 def failed(*args):
     """Run the command and return its code and what it wrote."""
     out = io.StringIO()
     with pytest.raises(SystemExit) as ended:
         call_command("om", *map(str, args), stdout=out)
     return ended.value.code, out.getvalue()
-
-
-def refused(*args):
-    """Run the command and return the sentence it is refused with."""
-    with pytest.raises(CommandError) as error:
-        om(*args)
-    return str(error.value)
 
 
 @pytest.fixture(autouse=True)

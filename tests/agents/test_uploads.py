@@ -21,6 +21,7 @@ from memory import media
 from memory.messages import user_prompt
 from memory.models import Media, Message, Thread
 from memory.services.append import append
+from tests.agents.clients import client_of
 from tests.memory.test_headers import png
 
 pytestmark = pytest.mark.django_db
@@ -33,17 +34,6 @@ NOTES = BinaryContent(b"<script>alert(1)</script>", media_type="text/plain", ide
 def folder(settings, tmp_path):
     settings.MEDIA_ROOT = str(tmp_path)
     media._CACHE = media._Cache(media.CACHE_BYTES)
-
-
-def client_of(user):
-    client = Client()
-    client.force_login(user)
-    return client
-
-
-@pytest.fixture
-def signed_in(ada):
-    return client_of(ada)
 
 
 def a_file(name="photo.png", data=None):

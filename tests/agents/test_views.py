@@ -30,20 +30,6 @@ POLICY = {
 
 
 @pytest.fixture
-def signed_in(ada):
-    client = Client()
-    client.force_login(ada)
-    return client
-
-
-@pytest.fixture
-def stranger(cleo):
-    client = Client()
-    client.force_login(cleo)
-    return client
-
-
-@pytest.fixture
 def line(thread):
     """Return a visible line that rests on the thread's first two messages."""
     now = timezone.now()

@@ -1,80 +1,39 @@
-import asyncio
-from contextlib import suppress
-from string import ascii_lowercase
-
 import pytest
 from asgiref.sync import sync_to_async
 from django.utils import timezone
 from pydantic_ai.exceptions import ModelHTTPError
-from pydantic_ai.messages import ModelResponse, TextPart
-from pydantic_ai.models.function import FunctionModel
 
 from memory.llm import ModelUnavailable
 from memory.messages import user_prompt
-from memory.models import Blob, Cursor, Cycle, Line, MemoryRecord, Observation, Revision
-from memory.services import observe, reflect
+from memory.models import Blob, Cursor, Cycle, Line, MemoryRecord, Observation
+from memory.services import observe
 from memory.services.append import append
 from memory.services.cycles import backoff, resolve_model
 from memory.services.due import run_due
 from memory.services.look import record_of
-from memory.services.observe import observe_while_waiting
-from tests.fakes import Models, observe_each
+from tests.fakes import observe_each
 from tests.memory.services import play
-from tests.memory.services.oracle import violations
+from tests.memory.services.replying import (
+    PROSE,
+    REPEATED,
+    is_sentence,
+    raising,
+    saying,
+    talk,
+    untouched,
+    wrong,
+)
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
-talk = sync_to_async(play.talk)
+
 rested = sync_to_async(play.rested)
-request = sync_to_async(play.request)
-wrong = sync_to_async(violations)
-PROSE = "I looked at the messages and there is a lot to say about them."
 FACTS = """My dog is called Rex and he turned seven on March 1. My sister Clara moved to Lisbon \
 in 2024 and works there as a nurse. On Fridays I play chess with Omar in the library. I am \
 allergic to peanuts, and my doctor is Dr. Lindqvist. We plan to paint the kitchen green in April, \
 for about 300 euros. My bicycle was stolen last week, so I walk to the office now. I have worked \
 as a surveyor since 2019, mostly on bridges along the coast, and I speak Portuguese and Danish. \
 The hive on the left has a new queen, and the one on the right gave twelve jars of honey."""
-REPEATED = "The bees are well and the hive is full of honey. " * 200
-
-
-class Gated(Models):
-    """Answer only once the gate is open; ``asked`` is set when somebody waits at it."""
-
-    def __init__(self, **options):
-        super().__init__(**options)
-        self.gate = asyncio.Event()
-        self.waits = asyncio.Event()
-
-    def __call__(self, name):
-        return FunctionModel(self._late, stream_function=self._stream, model_name="fake")
-
-    async def _late(self, messages, info):
-        self.waits.set()
-        await self.gate.wait()
-        return self._answer(messages, info)
-
-
-def saying(text):
-    return Models(observer=lambda _: text, reflector=lambda _: text)
-
-
-def raising(error):
-    def fail(_):
-        raise error
-
-    return Models(observer=fail, reflector=fail)
-
-
-def is_sentence(text):
-    return (
-        text[:1].isupper() and text.endswith(".") and "\n" not in text and "Traceback" not in text
-    )
-
-
-async def untouched():
-    counts = [await m.objects.acount() for m in (Observation, Line, Cursor, Revision)]
-    return counts == [0, 0, 0, 0]
 
 
 async def test_due_work_is_done_until_nothing_is_due(thread, models):
@@ -287,197 +246,6 @@ async def test_an_edit_while_the_observer_thinks_discards_its_work_and_it_is_run
     assert await run_due(thread.pk, resolve=models) == 1
     assert await Observation.objects.acount() == 1
     assert await wrong(thread.pk) == []
-
-
-async def test_work_that_is_cancelled_leaves_its_cycle_to_the_lease(thread):
-    await talk(thread, 2)
-    models = Gated()
-    work = asyncio.create_task(run_due(thread.pk, resolve=models))
-    await models.waits.wait()
-    work.cancel()
-    with suppress(asyncio.CancelledError):
-        await work
-
-    assert (await Cycle.objects.aget()).status == "running"
-    assert await untouched()
-
-
-async def test_no_transaction_is_open_while_the_observer_thinks(thread):
-    await talk(thread, 2)
-    models = Gated()
-    work = asyncio.create_task(run_due(thread.pk, resolve=models))
-    await models.waits.wait()
-    await talk(thread, 1)
-    assert (await Cycle.objects.aget()).status == "running"
-    models.gate.set()
-    await work
-    assert (await Observation.objects.order_by("first_position").afirst()).last_position == 4
-
-
-async def test_a_turn_at_the_ceiling_waits_for_its_observation(thread, models):
-    await talk(thread, 8)
-    await observe_while_waiting(thread.pk, seconds=20, resolve=models)
-
-    prepared = await request(thread, may_wait=False)
-    assert prepared.blocks[0].kind == "memory"
-    assert (await Cycle.objects.aget()).kind == "observe"
-
-
-async def test_a_turn_waits_no_longer_than_its_bound_and_the_late_result_is_kept(thread):
-    await talk(thread, 8)
-    models = Gated()
-    await asyncio.wait_for(observe_while_waiting(thread.pk, seconds=0.01, resolve=models), 10)
-    prepared = await request(thread, may_wait=False)
-    assert {b.kind for b in prepared.blocks} == {"message", "prompt"}
-
-    models.gate.set()
-    await until(lambda: Revision.objects.aexists())
-    assert (await request(thread, may_wait=False)).blocks[0].kind == "memory"
-    assert await wrong(thread.pk) == []
-
-
-async def until(asked):
-    """Wait until a question about the database is answered with yes."""
-    async with asyncio.timeout(20):
-        while not await asked():
-            await asyncio.sleep(0)
-
-
-async def test_a_turn_at_the_ceiling_joins_the_observer_that_is_running(thread):
-    await talk(thread, 2)
-    models = Gated()
-    running = asyncio.create_task(run_due(thread.pk, resolve=models))
-    await models.waits.wait()
-    await talk(thread, 6)
-    waiting = asyncio.create_task(observe_while_waiting(thread.pk, seconds=20, resolve=models))
-    assert await asyncio.wait({waiting}, timeout=0.05) == (set(), {waiting})
-    models.gate.set()
-    await asyncio.wait_for(waiting, 20)
-
-    first = await Cycle.objects.order_by("started_at").afirst()
-    assert (first.kind, first.status) == ("buffer", "done")
-    assert not await Cycle.objects.filter(kind="observe").aexists()
-    await running
-
-
-async def test_a_turn_does_not_wait_for_a_lane_that_rests(thread, models):
-    await talk(thread, 8)
-    await run_due(thread.pk, resolve=saying(""))
-    await asyncio.wait_for(observe_while_waiting(thread.pk, seconds=1000, resolve=models), 20)
-    assert models.requests == []
-
-
-async def test_a_turn_does_not_wait_for_a_cycle_that_lapsed(thread, models):
-    await talk(thread, 8)
-    claimed = await sync_to_async(observe.claim)(thread.pk)
-    await sync_to_async(play.lapse)(claimed.cycle)
-    await asyncio.wait_for(observe_while_waiting(thread.pk, seconds=1000, resolve=models), 20)
-    assert (await Cycle.objects.aget(status="done")).kind == "observe"
-
-
-async def test_a_failed_observation_lets_the_turn_go_on_raw(thread):
-    await talk(thread, 8)
-    await observe_while_waiting(thread.pk, seconds=20, resolve=raising(RuntimeError("boom")))
-    prepared = await request(thread, may_wait=False)
-    assert [b.position for b in prepared.blocks] == list(range(1, 17))
-
-
-async def grown(thread, tokens):
-    """Talk until the visible lines have so many tokens."""
-    while True:
-        await talk(thread, 2)
-        while await sync_to_async(play.buffer)(thread):
-            pass
-        await request(thread)
-        view = await sync_to_async(observe.look)(thread.pk)
-        if view.tokens >= tokens:
-            return view
-
-
-async def test_the_ladder_rises_until_the_target_holds(thread):
-    await grown(thread, 240)
-    claimed = await sync_to_async(reflect.claim)(thread.pk)
-    sizes = iter([claimed.tokens - 5, claimed.target + 10, 20])
-    models = Models(reflector=lambda _: listed(next(sizes)))
-    assert await reflect.run(claimed, resolve=models)
-
-    assert len(models.asked("reflector")) == 3
-    cycle = await Cycle.objects.aget(lane="reflector")
-    assert (cycle.status, cycle.level) == ("done", 3)
-
-
-def listed(tokens):
-    """Write a reflection of about so many tokens."""
-    words = [ascii_lowercase[n % 26] for n in range(tokens)]
-    return "<observations>\nDate: March 2, 2026\n* 🔴 " + " ".join(words) + "\n</observations>"
-
-
-async def test_when_no_level_holds_the_target_the_smallest_is_taken(thread):
-    await grown(thread, 240)
-    claimed = await sync_to_async(reflect.claim)(thread.pk)
-    sizes = iter([claimed.target + n for n in (30, 10, 20, 15)])
-    models = Models(reflector=lambda _: listed(next(sizes)))
-    assert await reflect.run(claimed, resolve=models)
-
-    assert (await Cycle.objects.aget(lane="reflector")).level == 2
-    reflection = await Observation.objects.aget(kind="reflection")
-    assert claimed.target <= reflection.tokens < claimed.target + 15
-
-
-async def test_a_reflection_that_is_not_smaller_fails_and_is_not_tried_at_the_same_size(thread):
-    view = await grown(thread, 240)
-    models = Models(reflector=lambda _: listed(view.tokens + 50))
-    assert await run_due(thread.pk, resolve=models) == 1
-
-    cycle = await Cycle.objects.aget(lane="reflector")
-    assert (cycle.status, cycle.next_attempt_at) == ("failed", None)
-    assert is_sentence(cycle.error)
-    assert len(models.asked("reflector")) == 4
-    assert not await Observation.objects.filter(kind="reflection").aexists()
-    assert await run_due(thread.pk, resolve=models) == 0
-
-
-async def test_a_reflection_is_tried_again_once_the_size_has_changed(thread):
-    view = await grown(thread, 240)
-    await run_due(thread.pk, resolve=Models(reflector=lambda _: listed(view.tokens + 50)))
-    models = Models()
-    await grown(thread, view.tokens + 1)
-    await run_due(thread.pk, resolve=models)
-
-    assert models.asked("reflector")
-    assert (await MemoryRecord.objects.aget()).generation == 1
-    assert await Cycle.objects.filter(lane="reflector", status="done").acount() == 1
-
-
-@pytest.mark.parametrize("text", ["", PROSE, "<observations>(none)</observations>", REPEATED])
-async def test_a_reflector_that_says_nothing_of_use_wipes_nothing(thread, text):
-    view = await grown(thread, 240)
-    await run_due(thread.pk, resolve=saying(text))
-
-    cycle = await Cycle.objects.aget(lane="reflector")
-    assert cycle.status == "failed"
-    assert is_sentence(cycle.error)
-    after = await sync_to_async(observe.look)(thread.pk)
-    assert [line.pk for line in after.lines] == [line.pk for line in view.lines]
-
-
-async def test_one_bad_level_does_not_spoil_the_next(thread):
-    await grown(thread, 240)
-    replies = iter(["", PROSE, listed(20)])
-    models = Models(reflector=lambda _: next(replies))
-    await run_due(thread.pk, resolve=models)
-    assert (await Cycle.objects.aget(lane="reflector")).level == 3
-
-
-async def test_an_answer_of_two_texts_is_read_whole(thread):
-    await talk(thread, 2)
-
-    def answer(messages, info):
-        first, second = observe_each("[#1]\n[#2]").split("\n* 🟡", 1)
-        return ModelResponse(parts=[TextPart(first + "\n"), TextPart("* 🟡" + second)])
-
-    await run_due(thread.pk, resolve=lambda _: FunctionModel(answer, model_name="fake"))
-    assert [c.error async for c in Cycle.objects.all()] == [""]
 
 
 async def test_a_cursor_ahead_of_its_rows_asks_no_model_again_and_again(thread, models):

@@ -1,8 +1,8 @@
 import pytest
-from django.test import Client
 
 from agents.models import AgentChange, AgentProfile
 from agents.services.thread import start
+from tests.agents.clients import client_of
 
 pytestmark = pytest.mark.django_db
 
@@ -21,16 +21,12 @@ FIELDS = {
 def admin(ada):
     ada.is_superuser = True
     ada.save()
-    client = Client()
-    client.force_login(ada)
-    return client
+    return client_of(ada)
 
 
 @pytest.fixture
 def reader(ben):
-    client = Client()
-    client.force_login(ben)
-    return client
+    return client_of(ben)
 
 
 def test_everyone_reads_the_agents(reader, profile):

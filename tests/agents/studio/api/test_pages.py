@@ -12,13 +12,6 @@ from agents.studio.api.listing import operations_of
 pytestmark = pytest.mark.django_db
 
 
-@pytest.fixture
-def signed_in(ada):
-    client = Client()
-    client.force_login(ada)
-    return client
-
-
 def made_in(page):
     return re.search(r'<code id="secret">([^<]+)</code>', page)
 

@@ -4,7 +4,6 @@ from uuid import uuid4
 
 import pytest
 from django.contrib.auth.models import Group
-from django.test import Client
 from django.utils import timezone
 from pydantic_ai.messages import ModelResponse, TextPart
 
@@ -17,6 +16,7 @@ from memory.models import Cursor, Cycle, MemoryRecord, Resource, Thread
 from memory.services.append import append
 from memory.services.due import claim
 from memory.services.look import look
+from tests.agents.clients import client_of
 
 pytestmark = pytest.mark.django_db
 
@@ -29,9 +29,7 @@ def offline(profile):
 
 @pytest.fixture
 def member(ada):
-    client = Client()
-    client.force_login(ada)
-    return client
+    return client_of(ada)
 
 
 def say(thread, times=1, words=60):

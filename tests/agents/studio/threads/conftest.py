@@ -1,20 +1,9 @@
 import pytest
 from django.contrib.auth.models import Group
-from django.test import Client
 
 from agents.services.thread import start
 from memory.models import Resource
-
-
-def client_of(user):
-    client = Client()
-    client.force_login(user)
-    return client
-
-
-@pytest.fixture
-def signed_in(ada):
-    return client_of(ada)
+from tests.agents.clients import client_of
 
 
 @pytest.fixture
@@ -29,11 +18,6 @@ def viewer(cleo, resource):
 def operator(ben):
     ben.groups.add(Group.objects.create(name="operators"))
     return client_of(ben)
-
-
-@pytest.fixture
-def stranger(cleo):
-    return client_of(cleo)
 
 
 @pytest.fixture
