@@ -11,7 +11,6 @@ import pytest
 from playwright.sync_api import sync_playwright
 
 ROOT = Path(__file__).resolve().parents[2]
-SHOTS = Path(__file__).parent / "shots"
 CHROMIUM = os.environ.get("CHROMIUM", "/usr/bin/chromium")
 FLAGS = [
     "--no-sandbox",
@@ -48,6 +47,19 @@ def environment(folder, **more):
         "PYTHONPATH": str(ROOT),
         **more,
     }
+
+
+def fill(folder, *program, **more):
+    """Make a world in a database of its own with a program; return the last line it writes."""
+    made = subprocess.run(
+        [sys.executable, *program],
+        cwd=ROOT,
+        env=environment(folder, **more),
+        check=True,
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    return made.stdout.strip().rpartition("\n")[2]
 
 
 class Site:
@@ -89,9 +101,7 @@ class Site:
 def site(tmp_path_factory):
     """Serve a small world as ``make studio`` does."""
     folder = tmp_path_factory.mktemp("site")
-    subprocess.run(
-        [sys.executable, "tests/browser/world.py"], cwd=ROOT, env=environment(folder), check=True
-    )
+    fill(folder, "tests/browser/world.py")
     site = Site(folder, "manage.py", "serve", "--port", OM_OFFLINE_DELAY="1").wait()
     yield site
     site.stop()

@@ -1,6 +1,6 @@
 import pytest
 
-from .conftest import SHOTS
+from .shots import shot
 from .test_chat import SLOW, begin, say
 from .world import picture
 
@@ -23,11 +23,6 @@ PASTE = """() => {
   const event = new ClipboardEvent("paste", rest);
   document.querySelector("#message").dispatchEvent(event);
 }"""
-
-
-def shot(page, name):
-    SHOTS.mkdir(exist_ok=True)
-    page.screenshot(path=SHOTS / f"{name}.png")
 
 
 def attached(page, count):

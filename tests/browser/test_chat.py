@@ -2,7 +2,8 @@ import re
 
 import pytest
 
-from .conftest import SHOTS, live
+from .conftest import live
+from .shots import shot
 
 PROMPTS = [
     "I am refitting my kitchen. The budget is 9,000 euros and the fitter Tom comes on June 3.",
@@ -63,9 +64,20 @@ def still(page):
         page.wait_for_timeout(REST)
 
 
-def shot(page, name):
-    SHOTS.mkdir(exist_ok=True)
-    page.screenshot(path=SHOTS / f"{name}.png")
+def shoot_everywhere(page):
+    """Take the page wide, narrow and in between, light and dark."""
+    for scheme in ("light", "dark"):
+        page.emulate_media(color_scheme=scheme, reduced_motion="reduce")
+        shot(page, f"wide-{scheme}")
+    page.set_viewport_size({"width": 360, "height": 740})
+    for scheme in ("light", "dark"):
+        page.emulate_media(color_scheme=scheme)
+        page.locator("label", has_text="Chat").click()
+        shot(page, f"phone-chat-{scheme}")
+        page.locator("label", has_text=re.compile("^Memory$")).click()
+        shot(page, f"phone-memory-{scheme}")
+    page.set_viewport_size({"width": 900, "height": 740})
+    shot(page, "middle-memory")
 
 
 def test_a_conversation_streams_and_becomes_memory_in_every_tab(site, visit):
@@ -109,18 +121,7 @@ def test_a_conversation_streams_and_becomes_memory_in_every_tab(site, visit):
     assert not page.locator("#drawer").is_visible()
     page.locator("#entries .badge[data-state=activated]").last.click()
     assert page.locator(".marker details[open] .facts").is_visible()
-    for scheme in ("light", "dark"):
-        page.emulate_media(color_scheme=scheme, reduced_motion="reduce")
-        shot(page, f"wide-{scheme}")
-    page.set_viewport_size({"width": 360, "height": 740})
-    for scheme in ("light", "dark"):
-        page.emulate_media(color_scheme=scheme)
-        page.locator("label", has_text="Chat").click()
-        shot(page, f"phone-chat-{scheme}")
-        page.locator("label", has_text=re.compile("^Memory$")).click()
-        shot(page, f"phone-memory-{scheme}")
-    page.set_viewport_size({"width": 900, "height": 740})
-    shot(page, "middle-memory")
+    shoot_everywhere(page)
 
 
 def test_nothing_is_wider_than_a_phone(site, visit):

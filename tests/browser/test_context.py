@@ -1,11 +1,9 @@
 import json
-import subprocess
-import sys
 
 import pytest
 
-from .axe import violations
-from .conftest import ROOT, SHOTS, Site, environment, live
+from .conftest import Site, fill, live
+from .shots import shoot
 
 SLOW = 60_000
 
@@ -14,16 +12,9 @@ SLOW = 60_000
 def world(tmp_path_factory):
     """Serve conversations in every state; return the site and the ids of what is in it."""
     folder = tmp_path_factory.mktemp("context")
-    made = subprocess.run(
-        [sys.executable, "-m", "tests.browser.context_world"],
-        cwd=ROOT,
-        env=environment(folder),
-        check=True,
-        stdout=subprocess.PIPE,
-        text=True,
-    )
+    made = fill(folder, "-m", "tests.browser.context_world")
     site = Site(folder, "manage.py", "serve", "--port", OM_OFFLINE_DELAY="6").wait()
-    yield site, json.loads(made.stdout.strip().splitlines()[-1])
+    yield site, json.loads(made)
     site.stop()
 
 
@@ -49,87 +40,72 @@ def go(world, page):
     return open_page
 
 
-def shoot(page, name):
-    """Look at the page light and dark, wide and narrow: nothing wrong, nothing too wide."""
-    SHOTS.mkdir(exist_ok=True)
-    for width, height in ((1440, 900), (360, 740)):
-        page.set_viewport_size({"width": width, "height": height})
-        for scheme in ("light", "dark"):
-            page.emulate_media(color_scheme=scheme, reduced_motion="reduce")
-            page.wait_for_timeout(200)  # Colours change over a moment.
-            page.screenshot(path=SHOTS / f"context-{name}-{width}-{scheme}.png", full_page=True)
-            assert violations(page) == [], f"{name} {width} {scheme}"
-            assert page.evaluate("document.documentElement.scrollWidth") <= width
-    page.set_viewport_size({"width": 1440, "height": 900})
-    page.emulate_media(color_scheme="light")
-
-
 def test_an_empty_conversation(go):
     page = go("empty")
     assert "nothing is observed yet" in page.inner_text(".blocks")
-    shoot(page, "empty")
+    shoot(page, "context-empty")
 
 
 def test_a_conversation_with_memory_and_every_block_open(go):
     page = go("kitchen", draft="Which%20quote%20was%20cheaper?")
-    shoot(page, "next")
+    shoot(page, "context-next")
     page.keyboard.press("a")
     page.wait_for_selector("#detail-memory:visible")
-    shoot(page, "open")
+    shoot(page, "context-open")
 
 
 def test_a_request_that_was_sent(go):
     page = go("kitchen", "requests/7/")
     assert "identical to what was sent" in page.inner_text(".trust")
     assert "drift" in page.inner_text("#shown")
-    shoot(page, "past")
+    shoot(page, "context-past")
 
 
 def test_two_requests_side_by_side(go):
     page = go("kitchen", "compare/", a="5", b="7")
     assert page.locator(".difflines ins").count()
-    shoot(page, "compare")
+    shoot(page, "context-compare")
 
 
 def test_what_is_supposed_is_marked(go):
     page = go("kitchen", observation_tokens="100", message_tokens="5000", activate="1")
     assert "Simulated" in page.inner_text("#shown")
-    shoot(page, "simulated")
+    shoot(page, "context-simulated")
 
 
 def test_a_request_over_the_window(go):
     page = go("full")
     assert "would be left out" in page.inner_text("#shown")
-    shoot(page, "over")
+    shoot(page, "context-over")
 
 
 def test_a_request_whose_text_is_gone(go):
     page = go("gone", "requests/7/")
     assert "not kept any more" in page.inner_text("#shown")
-    shoot(page, "gone")
+    shoot(page, "context-gone")
 
 
 def test_a_call_and_one_that_failed(go):
     page = go("call")
     assert page.locator(".line").count()
     assert "<observations>" in page.inner_text("#reply")
-    shoot(page, "call")
+    shoot(page, "context-call")
     page = go("failed")
     assert "I would rather not say" in page.inner_text("#reply")
     assert "Nothing of this call became memory" in page.inner_text("#asked")
-    shoot(page, "call-failed")
+    shoot(page, "context-call-failed")
 
 
 def test_the_raw_request(go):
     page = go("kitchen", "raw/")
     assert page.locator("[data-role=system]").count() == 1
-    shoot(page, "raw")
+    shoot(page, "context-raw")
 
 
 def test_where_something_is(go):
     page = go("kitchen", where="Ruth")
     assert page.locator(".hits li").count() >= 1
-    shoot(page, "where")
+    shoot(page, "context-where")
     page = go("kitchen", where="nobody%20said%20this")
     assert "Nowhere" in page.inner_text(".hits")
 
@@ -167,7 +143,7 @@ def test_a_turn_moves_the_prediction_and_what_is_open_stays(go, page):
         other.fill("textarea", text)
         other.keyboard.press("Enter")
     page.wait_for_selector("#shown:has-text('which waits')", timeout=SLOW)
-    shoot(page, "busy")
+    shoot(page, "context-busy")
     page.wait_for_function(f"document.querySelectorAll('.strip li').length > {stop}", timeout=SLOW)
     page.wait_for_selector("#shown:not(:has-text('which waits'))", timeout=SLOW)
     assert page.inner_text(".sum b") != before

@@ -1,7 +1,7 @@
 import pytest
 
-from .axe import violations
-from .conftest import SHOTS, Site, live
+from .conftest import Site, live
+from .shots import shoot
 
 
 @pytest.fixture(scope="module")
@@ -20,23 +20,6 @@ def bare(tmp_path_factory):
     site.stop()
 
 
-def shoot(page, name):
-    """Look at the page light and dark, wide and narrow: nothing wrong, nothing too wide."""
-    SHOTS.mkdir(exist_ok=True)
-    page.set_viewport_size({"width": 2560, "height": 1200})
-    assert page.evaluate("document.documentElement.scrollWidth") <= 2560
-    for width, height in ((1440, 900), (360, 740)):
-        page.set_viewport_size({"width": width, "height": height})
-        for scheme in ("light", "dark"):
-            page.emulate_media(color_scheme=scheme, reduced_motion="reduce")
-            page.wait_for_timeout(200)  # Colours change over a moment.
-            page.screenshot(path=SHOTS / f"{name}-{width}-{scheme}.png", full_page=True)
-            assert violations(page) == [], f"{name} {width} {scheme}"
-            assert page.evaluate("document.documentElement.scrollWidth") <= width
-    page.set_viewport_size({"width": 1440, "height": 900})
-    page.emulate_media(color_scheme="light")
-
-
 def go(page, site, path):
     page.goto(f"{site.url}{path}")
     live(page)
@@ -51,11 +34,18 @@ def as_admin(page, site):
     return page
 
 
+def shoot_all(page, name):
+    """Look at the page as everywhere, and on a very wide screen."""
+    page.set_viewport_size({"width": 2560, "height": 1200})
+    assert page.evaluate("document.documentElement.scrollWidth") <= 2560
+    shoot(page, name)
+
+
 def test_an_empty_home_says_how_to_begin(bare, visit):
     page = visit(bare)
     go(page, bare, "/")
     assert page.get_by_text("Nothing does.").is_visible()
-    shoot(page, "home-empty")
+    shoot_all(page, "home-empty")
     page.get_by_role("link", name="Start a conversation").click()
     page.wait_for_url("**/chat/")
 
@@ -71,7 +61,7 @@ def test_home_shows_what_fails_what_runs_and_what_is_recent(still, visit):
     page.wait_for_function(
         "before => document.querySelector('#running time').textContent !== before", arg=before
     )
-    shoot(page, "home-busy")
+    shoot_all(page, "home-busy")
     page.locator("#recent").get_by_role("link", name="Kitchen refit").click()
     page.wait_for_url("**/chat/*-*/")
     live(page)

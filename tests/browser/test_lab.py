@@ -1,11 +1,9 @@
 import os
-import subprocess
-import sys
 
 import pytest
 
-from .axe import violations
-from .conftest import ROOT, SHOTS, Site, environment, live
+from .conftest import Site, fill, live
+from .shots import shoot
 
 SLOW = 60_000
 
@@ -14,30 +12,10 @@ SLOW = 60_000
 def bench(tmp_path_factory):
     """Serve a world in which Ada is an operator."""
     folder = tmp_path_factory.mktemp("lab")
-    subprocess.run(
-        [sys.executable, "-m", "tests.browser.test_lab"],
-        cwd=ROOT,
-        env=environment(folder),
-        check=True,
-    )
+    fill(folder, "-m", "tests.browser.test_lab")
     site = Site(folder, "manage.py", "serve", "--port", OM_OFFLINE_DELAY="0.3").wait()
     yield site
     site.stop()
-
-
-def shoot(page, name):
-    """Look at the page light and dark, wide and narrow: nothing wrong, nothing too wide."""
-    SHOTS.mkdir(exist_ok=True)
-    for width, height in ((1440, 900), (360, 740)):
-        page.set_viewport_size({"width": width, "height": height})
-        for scheme in ("light", "dark"):
-            page.emulate_media(color_scheme=scheme, reduced_motion="reduce")
-            page.wait_for_timeout(200)  # Colours change over a moment.
-            page.screenshot(path=SHOTS / f"{name}-{width}-{scheme}.png", full_page=True)
-            assert violations(page) == [], f"{name} {width} {scheme}"
-            assert page.evaluate("document.documentElement.scrollWidth") <= width
-    page.set_viewport_size({"width": 1440, "height": 900})
-    page.emulate_media(color_scheme="light")
 
 
 def open_preset(page, site, button):

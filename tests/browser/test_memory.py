@@ -2,15 +2,14 @@
 
 import json
 import re
-import subprocess
-import sys
 from time import monotonic
 from types import SimpleNamespace
 
 import pytest
 
 from .axe import violations
-from .conftest import ROOT, SHOTS, Site, environment, live
+from .conftest import Site, fill, live
+from .shots import shot
 
 SLOW = 20_000
 REFUSED = "status of 409"
@@ -32,21 +31,10 @@ STATES = {
 def studio(tmp_path_factory):
     """Serve memories in every state; ``ids`` names them."""
     folder = tmp_path_factory.mktemp("memory")
-    made = subprocess.run(
-        [sys.executable, "tests/browser/memory_world.py"],
-        cwd=ROOT,
-        env=environment(folder),
-        check=True,
-        stdout=subprocess.PIPE,
-    )
+    made = fill(folder, "tests/browser/memory_world.py")
     site = Site(folder, "manage.py", "serve", "--port").wait()
-    yield SimpleNamespace(url=site.url, ids=json.loads(made.stdout))
+    yield SimpleNamespace(url=site.url, ids=json.loads(made))
     site.stop()
-
-
-def shot(page, name):
-    SHOTS.mkdir(exist_ok=True)
-    page.screenshot(path=SHOTS / f"memory-{name}.png")
 
 
 def go(page, studio, address):
@@ -99,11 +87,11 @@ def test_every_state_is_open_to_everybody(studio, visit, scheme):
         page.set_viewport_size({"width": 1440, "height": 900})
         go(page, studio, address)
         assert violations(page) == [], name
-        shot(page, f"{name}-{scheme}")
+        shot(page, f"memory-{name}-{scheme}")
         for width in (360, 2560):
             page.set_viewport_size({"width": width, "height": 900})
             assert page.evaluate("document.documentElement.scrollWidth") <= width, name
-            shot(page, f"{name}-{width}-{scheme}")
+            shot(page, f"memory-{name}-{width}-{scheme}")
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
@@ -123,8 +111,19 @@ def test_who_may_only_read_finds_no_control(studio, chromium, scheme):
     assert page.get_by_text("Read-only").is_visible()
     assert page.locator("[data-edit], [data-pin], [data-forget], #add-note").count() == 0
     assert violations(page) == []
-    shot(page, f"reader-{scheme}")
+    shot(page, f"memory-reader-{scheme}")
     context.close()
+
+
+def change(other, thread, number, line, others):
+    """Change the memory as somebody else: once the line itself, else others by turns."""
+    if number == 50:
+        return other.post(f"/memory/lines/{line}/edit", text="Theirs")
+    if number % 4 == 1:
+        return other.post(f"/memory/lines/{others[number % 9]}/edit", text=f"Edit {number}")
+    if number % 4 == 3:
+        return other.post(f"/memory/lines/{others[-1]}/forget")
+    return other.post(f"/memory/{thread}/note", text=f"Arrived {number}")
 
 
 def test_while_somebody_types_a_hundred_updates_arrive_and_nothing_is_lost(studio, visit):
@@ -147,14 +146,7 @@ def test_while_somebody_types_a_hundred_updates_arrive_and_nothing_is_lost(studi
     typed = ""
     for number in range(100):
         others = [each for each in line_ids(page) if each != line]
-        if number == 50:
-            answer = other.post(f"/memory/lines/{line}/edit", text="Theirs")
-        elif number % 4 == 1:
-            answer = other.post(f"/memory/lines/{others[number % 9]}/edit", text=f"Edit {number}")
-        elif number % 4 == 3:
-            answer = other.post(f"/memory/lines/{others[-1]}/forget")
-        else:
-            answer = other.post(f"/memory/{thread}/note", text=f"Arrived {number}")
+        answer = change(other, thread, number, line, others)
         assert answer.status in (204, 409)  # A line chosen on a page that lags may be gone.
         page.keyboard.type("abcdefghij"[number % 10])
         typed += "abcdefghij"[number % 10]
@@ -172,7 +164,7 @@ def test_while_somebody_types_a_hundred_updates_arrive_and_nothing_is_lost(studi
     assert page.get_by_text("Somebody changed this line meanwhile").is_visible()
     now = page.evaluate("document.querySelector('#editor').getBoundingClientRect().top")
     assert abs(now - top) < 60, (top, now)
-    shot(page, "typing")
+    shot(page, "memory-typing")
 
     page.keyboard.press("Enter")
     page.wait_for_selector(".conflict")
@@ -200,14 +192,14 @@ def test_a_conflict_shows_both_and_either_or_both_can_stay(studio, visit, scheme
     assert f"Mine in {scheme}" in said
     assert f"Theirs in {scheme}" in said
     assert violations(page) == []
-    shot(page, f"conflict-{scheme}")
+    shot(page, f"memory-conflict-{scheme}")
     page.get_by_role("button", name="Keep both").click()
     page.wait_for_selector("#editor", state="detached")
     for text in (f"Mine in {scheme}", f"Theirs in {scheme}"):
         assert page.locator("#rows .words", has_text=text).is_visible()
 
 
-def test_the_keyboard_does_it_all(studio, visit):
+def test_the_keyboard_works_on_lines(studio, visit):
     page = visit(studio)
     go(page, studio, "/memory/{kitchen}/")
     press = page.keyboard.press
@@ -235,7 +227,7 @@ def test_the_keyboard_does_it_all(studio, visit):
     page.wait_for_selector("#drawer[open] .provenance")
     assert "message" in page.inner_text("#drawer")
     assert violations(page) == []
-    shot(page, "provenance")
+    shot(page, "memory-provenance")
     press("Escape")
 
     count = len(line_ids(page))
@@ -245,6 +237,12 @@ def test_the_keyboard_does_it_all(studio, visit):
     until(page, "document.activeElement.matches('[data-row]')")
     page.locator(".toast", has_text="Forgotten").get_by_role("button", name="Undo").click()
     rows_are(page, count)
+
+
+def test_the_keyboard_goes_through_views_and_revisions(studio, visit):
+    page = visit(studio)
+    go(page, studio, "/memory/{kitchen}/")
+    press = page.keyboard.press
 
     press("d")
     page.wait_for_url("**view=diff**")
@@ -290,7 +288,7 @@ def test_a_restore_says_in_numbers_what_it_changes_and_can_be_undone(studio, vis
     said = " ".join(page.inner_text("#confirm").split())
     assert "1 line goes out of sight" in said
     assert violations(page) == []
-    shot(page, "restore")
+    shot(page, "memory-restore")
     page.get_by_role("button", name="Restore revision 1").click()
     page.wait_for_selector(".toast:has-text('Restored revision 1')")
     until(page, "!document.querySelector('#rows').innerText.includes('beech')")

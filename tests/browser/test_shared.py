@@ -1,10 +1,6 @@
-from .conftest import SHOTS, live
+from .conftest import live
+from .shots import shot
 from .test_chat import PROMPTS, SLOW, quiet, say, still
-
-
-def shot(page, name):
-    SHOTS.mkdir(exist_ok=True)
-    page.screenshot(path=SHOTS / f"{name}.png")
 
 
 def visit_thread(page, site, title):

@@ -5,7 +5,8 @@ import re
 import pytest
 
 from .axe import violations
-from .conftest import SHOTS, live
+from .conftest import live
+from .shots import SHOTS
 from .test_chat import PROMPTS, SLOW, begin, quiet, say
 
 WIDTHS = (360, 700, 1024, 1440, 2560)

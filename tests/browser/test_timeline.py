@@ -1,11 +1,11 @@
 import os
-import subprocess
-import sys
 
 import pytest
 
-from .axe import violations
-from .conftest import ROOT, SHOTS, Site, environment, live
+from .conftest import Site, fill, live
+from .shots import shoot
+
+CURVES = 400  # They are drawn anew, which takes longer than a change of colours.
 
 SLOW = 60_000
 
@@ -14,30 +14,10 @@ SLOW = 60_000
 def history(tmp_path_factory):
     """Serve a world with a conversation that has a past, and an empty one."""
     folder = tmp_path_factory.mktemp("timeline")
-    subprocess.run(
-        [sys.executable, "-m", "tests.browser.test_timeline"],
-        cwd=ROOT,
-        env=environment(folder, OM_OFFLINE_DELAY="0.05"),
-        check=True,
-    )
+    fill(folder, "-m", "tests.browser.test_timeline", OM_OFFLINE_DELAY="0.05")
     site = Site(folder, "manage.py", "serve", "--port", OM_OFFLINE_DELAY="3").wait()
     yield site
     site.stop()
-
-
-def shoot(page, name):
-    """Look at the page light and dark, wide and narrow: nothing wrong, nothing too wide."""
-    SHOTS.mkdir(exist_ok=True)
-    for width, height in ((1440, 900), (360, 740)):
-        page.set_viewport_size({"width": width, "height": height})
-        for scheme in ("light", "dark"):
-            page.emulate_media(color_scheme=scheme, reduced_motion="reduce")
-            page.wait_for_timeout(400)  # Colours change over a moment, curves are drawn anew.
-            page.screenshot(path=SHOTS / f"{name}-{width}-{scheme}.png", full_page=True)
-            assert violations(page) == [], f"{name} {width} {scheme}"
-            assert page.evaluate("document.documentElement.scrollWidth") <= width
-    page.set_viewport_size({"width": 1440, "height": 900})
-    page.emulate_media(color_scheme="light")
 
 
 def open_timeline(page, site, title, query=""):
@@ -57,7 +37,7 @@ def test_a_history_is_drawn_and_told_and_every_revision_can_be_gone_back_to(hist
     assert page.locator(".plot canvas").count() == 2
     assert page.locator("#curves .sentence", has_text="came down").count() == 2
     assert page.locator("#events tr[data-kind=reflect]").count()
-    shoot(page, "timeline")
+    shoot(page, "timeline", settles=CURVES)
 
     slider = page.get_by_role("slider")
     assert slider.get_attribute("aria-valuetext") == "now"
@@ -73,7 +53,7 @@ def test_a_history_is_drawn_and_told_and_every_revision_can_be_gone_back_to(hist
         "(was) => document.querySelector('#where').innerText !== was", arg=latest
     )
     assert page.locator("#events tr[aria-current]").count() == 1
-    shoot(page, "timeline-past")
+    shoot(page, "timeline-past", settles=CURVES)
 
     page.get_by_role("link", name="First revision").click()
     page.wait_for_selector("#travel:has-text('Nothing was visible yet.')")
@@ -112,7 +92,7 @@ def test_what_happens_now_appears_by_itself(history, visit):
     page = visit(history)
     thread = open_timeline(page, history, "Nothing yet")
     assert "Nothing has happened here yet" in page.inner_text("#events")
-    shoot(page, "timeline-empty")
+    shoot(page, "timeline-empty", settles=CURVES)
     chat = page.context.new_page()
     chat.goto(f"{history.url}/chat/{thread}/")
     live(chat)
@@ -120,7 +100,7 @@ def test_what_happens_now_appears_by_itself(history, visit):
     chat.keyboard.press("Enter")
     page.wait_for_selector("#events tr[data-kind=turn]", timeout=SLOW)
     page.wait_for_selector("#lanes [data-open-end]", timeout=SLOW)
-    shoot(page, "timeline-busy")
+    shoot(page, "timeline-busy", settles=CURVES)
     page.wait_for_selector("#events tr:has-text('Answered')", timeout=SLOW)
 
 
@@ -128,7 +108,7 @@ def test_what_failed_is_shown_alone(history, visit):
     page = visit(history)
     open_timeline(page, history, "The kitchen", "?failed=1")
     assert page.locator("#events .badge", has_text="Not answered").count() == 1
-    shoot(page, "timeline-failed")
+    shoot(page, "timeline-failed", settles=CURVES)
 
 
 def test_without_a_script_the_timeline_is_there(history, chromium):

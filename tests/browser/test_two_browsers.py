@@ -1,13 +1,12 @@
 """Who looks on sees what happens as soon as who talks, and goes on seeing it alone."""
 
 import re
-import subprocess
-import sys
 
 import pytest
 
 from .axe import violations
-from .conftest import ROOT, SHOTS, Site, environment, live
+from .conftest import Site, fill, live
+from .shots import SHOTS
 from .test_broken_frames import told
 from .test_chat import PROMPTS, SLOW, begin, say
 
@@ -43,9 +42,7 @@ LATEST_MS = 500
 def slow_site(tmp_path_factory):
     """Serve a small world whose models take their time."""
     folder = tmp_path_factory.mktemp("slow")
-    subprocess.run(
-        [sys.executable, "tests/browser/world.py"], cwd=ROOT, env=environment(folder), check=True
-    )
+    fill(folder, "tests/browser/world.py")
     site = Site(folder, "manage.py", "serve", "--port", OM_OFFLINE_DELAY="12").wait()
     yield site
     site.stop()
