@@ -15,7 +15,8 @@ from memory.services.versions import came_back_to
 
 Cause = Revision.Cause
 
-_DID = {
+#: What a person did by a revision of each cause.
+DID = {
     Cause.EDIT: "✎ Line edited",
     Cause.NOTE: "✎ Note written",
     Cause.PIN: "⚲ Pins changed",
@@ -58,7 +59,7 @@ def markers_of(scene: Scene) -> list[Marker | Forked]:
 def _changes(scene: Scene) -> Iterator[tuple[datetime, Marker]]:
     """Yield the markers of the revisions that people made, each with its time."""
     for revision in scene.revisions:
-        if revision.cause in _DID:
+        if revision.cause in DID:
             yield revision.created_at, _marker(scene, revision)
 
 
@@ -81,7 +82,7 @@ def _marker(scene: Scene, revision: Revision) -> Marker:
 
 def _words(scene: Scene, revision: Revision) -> str:
     cause = Cause(revision.cause)
-    did = _DID[cause]
+    did = DID[cause]
     if cause == Cause.PIN:
         for line in scene.changed.get(revision.number, ())[:1]:
             did = "⚲ Pinned" if line.pinned else "⚲ Unpinned"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import datetime, timedelta
+from time import perf_counter
 
 
 def tokens(count: int) -> str:
@@ -76,6 +77,11 @@ def later(span: timedelta) -> str:
         return f"{_counted(round(minutes / 60), 'hour')} later"
     days = round(minutes / 1440)
     return f"{_counted(days, 'day')} later" if days < 60 else f"{days // 30} months later"
+
+
+def since(began: float) -> str:
+    """Return how long ago the performance counter stood there."""
+    return lasted(timedelta(seconds=perf_counter() - began))
 
 
 def lasted(span: timedelta) -> str:

@@ -23,7 +23,7 @@ from memory.services import restore as restoring
 from memory.services.look import View, visible_lines
 from memory.services.recall import behind
 
-from .paging import Asked, Page, key, number, page, read, written
+from .paging import Asked, Page, newest, number, read, written
 from .problems import Problem
 from .reach import line_for, memory_for, record_for, view_for
 from .shapes import (
@@ -194,11 +194,7 @@ def observations(
     rows = Observation.objects.filter(record=record) if record else Observation.objects.none()
     if kind:
         rows = rows.filter(kind=kind)
-    after = read(asked.cursor, key)
-    if after is not None:
-        rows = rows.filter(pk__lt=after[0])
-    found = list(rows.order_by("-pk")[: asked.limit + 1])
-    return page(found, asked.limit, observation_out, lambda row: (row.pk,))
+    return newest(rows, asked, observation_out)
 
 
 @router.post(

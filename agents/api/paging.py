@@ -9,6 +9,7 @@ from datetime import datetime
 from typing import Any, Generic, TypeVar
 from uuid import UUID
 
+from django.db.models import QuerySet
 from ninja import Schema
 from pydantic import Field
 
@@ -87,3 +88,13 @@ def page(
         "items": [shape(row) for row in shown],
         "next": written(*place(shown[-1])) if more else None,
     }
+
+
+def newest(rows: QuerySet[Any], asked: Asked, shape: Callable[[Any], Any]) -> dict[str, Any]:
+    """Return a page of rows, the newest first. Raises Problem."""
+    after = read(asked.cursor, key)
+    if after is not None:
+        rows = rows.filter(pk__lt=after[0])
+    # Ids rise with time, and compare alike in every database.
+    found = list(rows.order_by("-pk")[: asked.limit + 1])
+    return page(found, asked.limit, shape, lambda row: (row.pk,))

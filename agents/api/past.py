@@ -14,7 +14,7 @@ from agents.audit import note_reading
 from memory.models import Blob, Cycle, Observation, Revision
 from memory.services import history
 
-from .paging import Asked, Page, key, number, page, read
+from .paging import Asked, Page, newest, number, page, read
 from .reach import record_for
 from .shapes import (
     CycleOut,
@@ -121,12 +121,7 @@ def cycles(
     rows = Cycle.objects.filter(record=record) if record else Cycle.objects.none()
     if status:
         rows = rows.filter(status=status)
-    after = read(asked.cursor, key)
-    if after is not None:
-        rows = rows.filter(pk__lt=after[0])
-    # Ids of cycles rise with time, and compare alike in every database.
-    found = list(rows.order_by("-pk")[: asked.limit + 1])
-    return page(found, asked.limit, cycle_out, lambda row: (row.pk,))
+    return newest(rows, asked, cycle_out)
 
 
 @router.get("/cycles/{uuid:cycle_id}", response=WholeCycle, summary="Read a cycle")

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from datetime import timedelta
 from time import perf_counter
 from typing import Any
 from uuid import uuid4
@@ -53,7 +52,7 @@ async def ask(
     """
     began = perf_counter()
     if not prompt.strip():
-        return Trial(False, "Write what to ask the agent.", _since(began))
+        return Trial(False, "Write what to ask the agent.", words.since(began))
     try:
         async with asyncio.timeout(seconds):
             model = await asyncio.to_thread(resolve, profile.model_name)
@@ -67,9 +66,9 @@ async def ask(
                 usage_limits=UsageLimits(request_limit=MOST_REQUESTS),
             )
     except TimeoutError:
-        return Trial(False, f"No answer within {seconds:.0f} seconds.", _since(began))
+        return Trial(False, f"No answer within {seconds:.0f} seconds.", words.since(began))
     except Exception as error:  # noqa: BLE001 - whatever fails is what the test is to tell
-        return Trial(False, llm.explain(error), _since(began))
+        return Trial(False, llm.explain(error), words.since(began))
     return _answered(profile.model_name, result, began)
 
 
@@ -81,7 +80,7 @@ def _answered(name: str, result: AgentRunResult[Any], began: float) -> Trial:
     return Trial(
         True,
         str(result.output).strip() or "It answered with nothing.",
-        _since(began),
+        words.since(began),
         f"{words.tokens(usage.input_tokens)} in, {words.tokens(usage.output_tokens)} out",
         costs.words(cost),
         tuple(_called(result.all_messages())),
@@ -92,7 +91,3 @@ def _called(messages: Sequence[ModelMessage]) -> Iterator[str]:
     for message in messages:
         if isinstance(message, ModelResponse):
             yield from (p.tool_name for p in message.parts if isinstance(p, ToolCallPart))
-
-
-def _since(began: float) -> str:
-    return words.lasted(timedelta(seconds=perf_counter() - began))

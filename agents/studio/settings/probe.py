@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Iterable
 from dataclasses import dataclass
-from datetime import timedelta
 from time import perf_counter
 
 from agents import costs, words
@@ -64,7 +63,7 @@ async def try_out(
 
 
 def _failed(name: str, said: str, began: float) -> Tried:
-    return Tried(name, False, said, _since(began))
+    return Tried(name, False, said, words.since(began))
 
 
 def _answered(name: str, reply: Reply, began: float) -> Tried:
@@ -75,14 +74,10 @@ def _answered(name: str, reply: Reply, began: float) -> Tried:
         name,
         True,
         words.first_words(reply.text, 80) or "It answered with nothing.",
-        _since(began),
+        words.since(began),
         f"{reply.input_tokens} in, {reply.output_tokens} out",
         costs.words(cost),
     )
-
-
-def _since(began: float) -> str:
-    return words.lasted(timedelta(seconds=perf_counter() - began))
 
 
 @dataclass(frozen=True)

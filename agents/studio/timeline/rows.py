@@ -10,24 +10,16 @@ from zoneinfo import ZoneInfo
 from agents import words
 from agents.markers import state_and_words, triggered
 from agents.models import Turn
+from agents.people import DID
 from agents.studio.timeline.events import CAUSES, CYCLES, KINDS, Key, plain
 from memory.models import Cycle, Observation, Revision, Thread
 
 Cause = Revision.Cause
 
 _DID = {
+    **DID,
     Cause.ACTIVATE: "✓ Activated",
     Cause.REFLECT: "✓ Condensed",
-    Cause.EDIT: "✎ Line edited",
-    Cause.NOTE: "✎ Note written",
-    Cause.PIN: "⚲ Pins changed",
-    Cause.FORGET: "− Lines forgotten",
-    Cause.RESTORE: "↺ Lines restored",
-    Cause.CLEAR: "− Memory cleared",
-    Cause.ERASE: "⊘ Erased",
-    Cause.CONFIG: "⚙ Options changed",
-    Cause.SCOPE: "⇄ Scope changed",
-    Cause.IMPORT: "↓ Imported",
     Cause.FORK: "→ Forked",
 }
 _STATES = {Cause.ACTIVATE: "activated", Cause.REFLECT: "reflected"}
