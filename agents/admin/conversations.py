@@ -97,12 +97,6 @@ class ResourceAdmin(Rows):
         return ask(request, self.admin_site, acts.erasing_resource(request, resource))
 
 
-class ThreadForm(forms.ModelForm):  # type: ignore[type-arg]
-    """Take a title."""
-
-    title = forms.CharField(required=False, max_length=shelve.LONGEST_TITLE)
-
-
 @register(Thread)
 class ThreadAdmin(Rows):
     """Show conversations, and let their memory be worked on."""

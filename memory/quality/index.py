@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections import Counter, defaultdict
+from collections import Counter
 from dataclasses import dataclass, field
 from functools import cached_property
 
@@ -68,15 +68,6 @@ class Index:
             stem: math.log(1 + (turns - often + 0.5) / (often + 0.5))
             for stem, often in frequency.items()
         }
-
-    @cached_property
-    def by_source(self) -> dict[str, list[Entry]]:
-        """Return the lines that cite each turn."""
-        found: dict[str, list[Entry]] = defaultdict(list)
-        for entry in self.entries:
-            for source in entry.sources:
-                found[source].append(entry)
-        return found
 
     def deriving(self, evidence: tuple[str, ...], asked: frozenset[str]) -> list[Entry]:
         """Return the lines that rest on turns; ones that cite nothing when they are to the point.

@@ -16,11 +16,11 @@ from memory.publish import publish
 
 from .carry import Carrier, Selection, begin
 from .change import Refused, change, held
+from .shelve import LONGEST_TITLE
 
 if TYPE_CHECKING:
     from django.contrib.auth.models import User
 
-LONGEST_TITLE = 200
 AT_ONCE = 500
 RETURNS = ("tool-return", "retry-prompt")
 Kind = Observation.Kind

@@ -22,7 +22,7 @@ from django.db.models import F, Q
 from memory.config import MemoryOptions, in_force
 from memory.engine import values
 from memory.engine.lifecycle import Chunk, Snapshot, Tail, Waiting
-from memory.models import Line, MemoryRecord, Message, Observation, Thread
+from memory.models import Line, MemoryRecord, Observation, Thread
 from memory.models.state import LaneRow, OtherTail, State, other_tails, read_state
 
 from . import kept
@@ -358,11 +358,6 @@ def line_value(line: Line) -> values.Line:
         last_position=line.last_position,
         pinned=line.pinned,
     )
-
-
-def message_value(message: Message) -> values.Message:
-    """Return a stored message as the engine reads it."""
-    return Raw(message).value
 
 
 def _chunk(observation: Observation, written: int) -> Chunk:
