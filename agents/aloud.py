@@ -9,6 +9,8 @@ from pydantic_ai.models import Model, ModelRequestParameters
 from pydantic_ai.models.wrapper import WrapperModel
 from pydantic_ai.settings import ModelSettings
 
+from memory.telemetry import calling
+
 Hear = Callable[[ModelResponseStreamEvent], Awaitable[None]]
 
 
@@ -31,9 +33,13 @@ class Aloud(WrapperModel):
         model_request_parameters: ModelRequestParameters,
     ) -> ModelResponse:
         """Return the whole answer, with each piece heard as it came."""
-        async with self.wrapped.request_stream(
-            messages, model_settings, model_request_parameters
-        ) as answer:
-            async for event in answer:
-                await self._hear(event)
-            return answer.get()
+        with calling("actor", self.model_name) as call:
+            async with self.wrapped.request_stream(
+                messages, model_settings, model_request_parameters
+            ) as answer:
+                async for event in answer:
+                    call.heard()
+                    await self._hear(event)
+                response = answer.get()
+            call.used(response.usage)
+        return response

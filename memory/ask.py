@@ -16,6 +16,7 @@ from pydantic_ai.settings import ModelSettings
 
 from memory.engine.parsing import BadOutput, DegenerateOutput, UnparsableOutput
 from memory.llm import is_transient
+from memory.telemetry import calling
 
 Output = TypeVar("Output")
 
@@ -66,7 +67,9 @@ async def ask(question: Question) -> Reply:
         output_type=str | None,  # type: ignore[arg-type]
         retries=0,
     )
-    result = await agent.run(list(question.prompt), model_settings=question.settings)
+    with calling(question.asker, question.model.model_name) as call:
+        result = await agent.run(list(question.prompt), model_settings=question.settings)
+        call.used(result.response.usage)
     usage = result.response.usage
     return Reply(
         text=result.output or "",

@@ -15,6 +15,8 @@ from uuid import UUID
 
 from django.db import transaction
 
+from memory import telemetry
+
 logger = logging.getLogger(__name__)
 
 Runner = Callable[[UUID], Awaitable[object]]
@@ -40,22 +42,23 @@ class LoopDispatcher:
         self._loop = loop
         self._runner = runner
         self._tasks: dict[UUID, asyncio.Task[None]] = {}
-        self._again: set[UUID] = set()
+        self._again: dict[UUID, Context] = {}
         self._stopped = False
 
     def wake(self, thread_id: UUID) -> None:
         """Start work on the thread, or once more after the work under way."""
         # The caller's context holds asgiref's marks of the thread it runs in; work that
         # inherited them could not reach the database.
-        self._loop.call_soon_threadsafe(self._start, thread_id, context=Context())
+        context = telemetry.apart()
+        self._loop.call_soon_threadsafe(self._start, thread_id, context, context=context)
 
-    def _start(self, thread_id: UUID) -> None:
+    def _start(self, thread_id: UUID, context: Context) -> None:
         if self._stopped:
             return
         if thread_id in self._tasks:
-            self._again.add(thread_id)
+            self._again[thread_id] = context
             return
-        self._tasks[thread_id] = self._loop.create_task(self._run(thread_id))
+        self._tasks[thread_id] = self._loop.create_task(self._run(thread_id), context=context)
 
     async def _run(self, thread_id: UUID) -> None:
         try:
@@ -65,9 +68,9 @@ class LoopDispatcher:
             logger.exception("Work on thread %s ended early.", thread_id)
         finally:
             del self._tasks[thread_id]
-            if thread_id in self._again:
-                self._again.discard(thread_id)
-                self._start(thread_id)
+            context = self._again.pop(thread_id, None)
+            if context is not None:
+                self._start(thread_id, context)
 
     @property
     def busy(self) -> bool:

@@ -14,6 +14,7 @@ from pydantic_ai.settings import ModelSettings
 from .engine.escape import escape
 from .extraction import Extracted, Extractor, as_text, checked, first_line, sum_up
 from .llm import explain
+from .telemetry import calling
 
 
 async def extract_structured(
@@ -68,7 +69,10 @@ async def _ask(
         agent: Agent[None, Any] = Agent(
             model, name="extractor", instructions=_instructions(extractor), output_type=output
         )
-        return (await agent.run(prompt, model_settings=settings)).output
+        with calling("extractor", model.model_name) as call:
+            result = await agent.run(prompt, model_settings=settings)
+            call.used(result.usage)
+        return result.output
 
     try:
         return await run(wanted)

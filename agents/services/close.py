@@ -9,6 +9,7 @@ from django.db import transaction
 from django.utils import timezone
 from pydantic_ai.messages import ModelMessage, ModelResponse, TextPart
 
+from memory import telemetry
 from memory.dispatch import dispatch
 from memory.messages import interrupted_returns, load, open_calls
 from memory.models import Message
@@ -50,6 +51,7 @@ def close_turn(
             position = last.values_list("position", flat=True).first()
             turn.close(status, error=error, usage=usage or {}, last_position=position)
         publish(TurnClosed(thread=turn.thread_id, turn=turn.number, status=status.value))
+        telemetry.closed("turn", turn.pk, status.value)
     return stored
 
 

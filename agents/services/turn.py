@@ -30,7 +30,7 @@ from pydantic_ai.messages import (
 )
 from pydantic_ai.models import Model
 
-from memory import llm
+from memory import llm, telemetry
 from memory.capability import TurnMemory
 from memory.dispatch import dispatch
 from memory.overflow import ContextOverflow
@@ -74,6 +74,12 @@ async def run(running: Running, *, resolve: Resolve = resolve_model) -> Running 
 
     A failure ends the turn, never the runner.
     """
+    turn = running.turn
+    with telemetry.working("turn", [turn.pk], thread=turn.thread_id):
+        return await _run(running, resolve)
+
+
+async def _run(running: Running, resolve: Resolve) -> Running | None:
     turn = running.turn
     memory = _memory(running, resolve)
     _STOPS[turn.pk] = running.stop

@@ -25,9 +25,9 @@ from django.db.models.functions import Now
 from pydantic_ai.exceptions import ModelAPIError, UserError
 from pydantic_ai.models import Model
 
-from memory import llm
+from memory import llm, telemetry
 from memory.ask import Reply, is_transient, reply_of, retry_after
-from memory.events import CycleFailed, CycleStarted
+from memory.events import CycleFailed, CycleFinished, CycleStarted
 from memory.messages import safe_text
 from memory.models import Blob, Cycle, MemoryRecord, Thread
 from memory.models.blob import digest
@@ -178,7 +178,7 @@ def retire_lapsed(cycles: Any) -> int:
             if Cycle.objects.filter(pk=cycle.pk, owner=cycle.owner).retire_lapsed(
                 reason="The process that ran this stopped before it was done."
             ):
-                _publish_failed(cycle)
+                _publish_failed(cycle, "interrupted")
     return len(lapsed)
 
 
@@ -242,7 +242,7 @@ def fail(cycle: Cycle, error: BaseException, *, retry: bool = True) -> None:
             # been erased meanwhile.
             transaction.set_rollback(True)
             return
-        _publish_failed(cycle)
+        _publish_failed(cycle, Cycle.Status.FAILED.value)
 
 
 def _of_failure(cycle: Cycle, reply: Reply | None) -> dict[str, Any]:
@@ -266,7 +266,7 @@ def discard(cycle: Cycle, why: str) -> None:
             cycle.finish(Cycle.Status.DISCARDED, error=why)
         except CycleLost:
             return
-        _publish_failed(cycle)
+        _publish_failed(cycle, Cycle.Status.DISCARDED.value)
 
 
 def backoff(attempt: int) -> timedelta:
@@ -292,6 +292,14 @@ def reason(error: BaseException) -> str:
     return str(error) if isinstance(error, ValueError) else llm.explain(error)
 
 
-def _publish_failed(cycle: Cycle) -> None:
+def publish_done(cycle: Cycle) -> None:
+    """Tell that a cycle brought its result, once that is committed."""
+    assert cycle.thread_id is not None
+    publish(CycleFinished(thread=cycle.thread_id, record=cycle.record_id, cycle=cycle.pk))
+    telemetry.closed("cycle", cycle.pk, Cycle.Status.DONE.value, name=cycle.kind)
+
+
+def _publish_failed(cycle: Cycle, status: str) -> None:
     assert cycle.thread_id is not None
     publish(CycleFailed(thread=cycle.thread_id, record=cycle.record_id, cycle=cycle.pk))
+    telemetry.closed("cycle", cycle.pk, status, name=cycle.kind)

@@ -15,9 +15,9 @@ from uuid import UUID
 from asgiref.sync import sync_to_async
 from django.db import transaction
 
-from memory import hooks
+from memory import hooks, telemetry
 from memory.dispatch import dispatch
-from memory.events import CycleFinished, MemoryActivated
+from memory.events import MemoryActivated
 from memory.hooks import Occasion
 from memory.models import Cycle, MemoryRecord, Observation, Revision
 from memory.models.cycle import REFLECTOR_LANE, CycleLost
@@ -26,7 +26,15 @@ from memory.publish import publish
 
 from .activate import rename, revision, show
 from .claims import FALLBACK, Claimed, claim, numbers_of, request_text
-from .cycles import Resolve, discard, fail, kept_alive, logger, resolve_model
+from .cycles import (
+    Resolve,
+    discard,
+    fail,
+    kept_alive,
+    logger,
+    publish_done,
+    resolve_model,
+)
 from .late import at_most
 from .look import look, read
 from .outcome import FREE, Outcome, finish
@@ -37,6 +45,14 @@ async def run(claimed: Claimed, *, resolve: Resolve = resolve_model) -> bool:
     """Think and commit. Return False when any of it failed and rests; nothing is raised."""
     cycles = [share.cycle for share in claimed.shares]
     only = claimed.cycle.thread_id if len(cycles) == 1 else None
+    keys = [cycle.pk for cycle in cycles]
+    with telemetry.working("cycle", keys, thread=only, name=claimed.cycle.kind):
+        return await _run(claimed, cycles, only, resolve)
+
+
+async def _run(
+    claimed: Claimed, cycles: Sequence[Cycle], only: UUID | None, resolve: Resolve
+) -> bool:
     occasion = Occasion(only, claimed.cycle.record.resource_id, claimed.cycle.trigger)
     try:
         async with kept_alive(*cycles):
@@ -79,7 +95,7 @@ def _commit_together(claimed: Claimed, thoughts: Thoughts) -> bool:
             _record(claimed.cycle).hold()
             finish([_outcome(claimed, thoughts, n) for n in range(len(claimed.shares))])
             for share in claimed.shares:
-                _publish(share.cycle)
+                publish_done(share.cycle)
     except Exception as error:  # noqa: BLE001 - what fails together is told apart alone
         logger.info("Call %s is written thread by thread: %s", claimed.cycle.call, error)
         return False
@@ -121,7 +137,7 @@ def commit(claimed: Claimed, thoughts: Thoughts, index: int = 0) -> Observation:
         else:
             record.hold()
             (observation,) = finish([outcome])
-        _publish(cycle)
+        publish_done(cycle)
     return observation
 
 
@@ -135,11 +151,6 @@ def _outcome(claimed: Claimed, thoughts: Thoughts, index: int) -> Outcome:
 def _record(cycle: Cycle) -> MemoryRecord:
     """Return the record as it was claimed in, to be changed if it still is."""
     return MemoryRecord(pk=cycle.record_id, epoch=cycle.epoch)
-
-
-def _publish(cycle: Cycle) -> None:
-    assert cycle.thread_id is not None
-    publish(CycleFinished(thread=cycle.thread_id, record=cycle.record_id, cycle=cycle.pk))
 
 
 def _show_at_once(record: MemoryRecord, outcome: Outcome) -> Observation:

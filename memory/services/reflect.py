@@ -10,7 +10,7 @@ from uuid import UUID
 from asgiref.sync import sync_to_async
 from django.db import transaction
 
-from memory import hooks, phases, reflector
+from memory import hooks, phases, reflector, telemetry
 from memory.config import MemoryOptions
 from memory.dispatch import dispatch
 from memory.engine import values
@@ -18,7 +18,7 @@ from memory.engine.lifecycle import BufferReflection, Reflect
 from memory.engine.on_demand import MANUAL
 from memory.engine.parsing import BadOutput
 from memory.engine.prompts.reflector import last_level, reflector_request, start_level
-from memory.events import CycleFinished, MemoryReflected
+from memory.events import MemoryReflected
 from memory.hooks import Occasion
 from memory.llm import Available
 from memory.models import Cycle, Line, MemoryRecord, Observation, ReflectionSource, Revision
@@ -40,6 +40,7 @@ from .cycles import (
     lane_of,
     logger,
     open_cycle,
+    publish_done,
     resolve_model,
 )
 from .look import View, line_value, look
@@ -179,6 +180,12 @@ def _open(
 async def run(claimed: Claimed, *, resolve: Resolve = resolve_model) -> bool:
     """Think and commit. Return False when that failed and the lane rests; nothing is raised."""
     cycle = claimed.cycle
+    with telemetry.working("cycle", [cycle.pk], thread=cycle.thread_id, name=cycle.kind):
+        return await _run(claimed, resolve)
+
+
+async def _run(claimed: Claimed, resolve: Resolve) -> bool:
+    cycle = claimed.cycle
     try:
         async with kept_alive(cycle):
             best = await _think(claimed, resolve)
@@ -275,7 +282,7 @@ def commit(
         _compare(claimed)
         reflection = _write(claimed, reflected.output.lines)
         assert cycle.thread_id is not None
-        publish(CycleFinished(thread=cycle.thread_id, record=record.pk, cycle=cycle.pk))
+        publish_done(cycle)
         if number is not None:
             _show(claimed, reflection, number)
         dispatch(cycle.thread_id)

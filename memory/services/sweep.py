@@ -85,7 +85,8 @@ class Sweep:
     def __call__(self, at: datetime) -> int:
         """Sweep as of a time; return how many lapsed cycles were ended."""
         ended = retire_lapsed(Cycle.objects.all())
-        woken = set(_rested())
+        found = rested().order_by("next_attempt_at").values_list("thread_id", flat=True)
+        woken = {thread_id for thread_id in found[:MOST_THREADS] if thread_id is not None}
         for thread_id in woken:
             dispatch(thread_id)
         for place in _one_each(map(_place, self._rows(at))):
@@ -142,20 +143,18 @@ def show_early(thread_id: UUID, early: Early) -> int:
         return view.revision
 
 
-def _rested() -> Iterable[UUID]:
-    """Return threads whose lane failed last and has rested; the least recent first."""
+def rested() -> QuerySet[Cycle]:
+    """Select the cycles that failed, whose lane has rested since, and after which none began."""
     newer = Cycle.objects.filter(
         record=OuterRef("record"), lane=OuterRef("lane"), started_at__gt=OuterRef("started_at")
     )
-    failed = Cycle.objects.filter(
+    return Cycle.objects.filter(
         status=Cycle.Status.FAILED,
         next_attempt_at__lte=Now(),
         next_attempt_at__gt=Now() - RECENT,
         record__closed_at__isnull=True,
         thread__remembers=True,
     ).exclude(Exists(newer))
-    found = failed.order_by("next_attempt_at").values_list("thread_id", flat=True)
-    return [thread_id for thread_id in found[:MOST_THREADS] if thread_id is not None]
 
 
 def _one_each(rows: Iterable[_Place]) -> Iterable[_Place]:
