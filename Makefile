@@ -6,7 +6,7 @@ BIN := .venv/bin
 CHAT := $(addprefix tests/browser/test_,chat.py shared.py attachments.py broken_frames.py)
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: help install install-dev studio production-local test test-servers lint browser browser-pages slow quality fuzz fuzz-ci bench
+.PHONY: help install install-dev studio production-local test test-servers lint browser browser-pages slow quality fuzz fuzz-ci bench audit
 
 help:  ## Say what can be done
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -57,6 +57,9 @@ lint: .venv/installed-dev  ## Check style, types, imports and migrations
 	@$(BIN)/mypy memory agents omsite
 	@$(BIN)/lint-imports
 	@$(BIN)/python manage.py makemigrations --check --dry-run
+
+audit: .venv/installed-dev  ## Ask for known holes in the locked packages
+	@$(BIN)/python -m tests.audit requirements.lock
 
 quality: .venv/installed  ## Measure memory quality: make quality DATA=FILE [ARGS=...]
 	@test -n "$(DATA)" || { echo "Name a file of conversations: make quality DATA=FILE"; exit 1; }
