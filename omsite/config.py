@@ -32,7 +32,7 @@ class Config(BaseSettings):
         "", description="Redis for several processes; unset: everything in one process."
     )
     secret_key: str = Field(
-        "", description="Django's secret; unset: made once and kept beside manage.py."
+        "", repr=False, description="Django's secret; unset: made once and kept beside manage.py."
     )
     debug: bool = Field(False, description="Show tracebacks in the browser. Never in production.")
     allowed_hosts: str = Field(
@@ -73,6 +73,34 @@ class Config(BaseSettings):
     om_dispatcher: Literal["embedded", "celery"] = Field(
         "embedded",
         description="Who runs Observers and Reflectors: the serving process, or Celery workers.",
+    )
+
+    om_log_format: Literal["text", "json"] = Field(
+        "text", description="How log records are written: lines of text, or lines of JSON."
+    )
+    om_metrics: bool = Field(
+        False, description="Measure, and show the figures at /metrics in Prometheus' format."
+    )
+    om_metrics_token: str = Field(
+        "", repr=False, description="What a scraper sends as its bearer token; unset: staff only."
+    )
+    om_metrics_port: int = Field(
+        0,
+        ge=0,
+        le=65535,
+        description="Port on which a worker shows its figures; 0: it shows none.",
+    )
+    om_traces: bool = Field(
+        False, description="Send OpenTelemetry traces of turns, steps, cycles and model calls."
+    )
+    om_traces_content: bool = Field(
+        False, description="Put what people and models say into traces too."
+    )
+    otel_exporter_otlp_endpoint: str = Field(
+        "", description="Where traces are sent, like http://127.0.0.1:4318; read by the exporter."
+    )
+    otel_exporter_otlp_traces_endpoint: str = Field(
+        "", description="The whole address traces are sent to, instead; read by the exporter."
     )
 
     static_root: str = Field(

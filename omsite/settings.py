@@ -1,5 +1,6 @@
 """Configure Django. An empty environment is the embedded mode: one process, one file."""
 
+import os
 from datetime import timedelta
 from pathlib import Path
 
@@ -8,6 +9,8 @@ from csp.constants import NONE, SELF
 
 from .backstage import UNFOLD as UNFOLD
 from .config import BASE, Config
+from .logs import logging_config
+from .redact import secrets_in
 
 CONFIG = Config()
 
@@ -139,7 +142,7 @@ SESSION_COOKIE_SAMESITE = "Lax"
 HTTPS = CONFIG.om_https and not EMBEDDED
 SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = SECURE_SSL_REDIRECT = HTTPS
 SECURE_HSTS_SECONDS = 365 * 24 * 60 * 60 if HTTPS else 0
-SECURE_REDIRECT_EXEMPT = ["^healthz$", "^readyz$"]
+SECURE_REDIRECT_EXEMPT = ["^healthz$", "^readyz$", "^metrics$"]
 SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https") if CONFIG.om_behind_proxy else None
 # Whether other names of the domain speak HTTPS, and the preload list, are their owner's to say.
 SILENCED_SYSTEM_CHECKS = ["security.W005", "security.W021"]
@@ -179,15 +182,4 @@ CONTENT_SECURITY_POLICY = {
     }
 }
 
-LOGGING = {
-    "version": 1,
-    "disable_existing_loggers": False,
-    "formatters": {"plain": {"format": "{asctime} {levelname} {name}: {message}", "style": "{"}},
-    "handlers": {"console": {"class": "logging.StreamHandler", "formatter": "plain"}},
-    "root": {"handlers": ["console"], "level": "WARNING"},
-    "loggers": {
-        "memory": {"level": "INFO"},
-        "agents": {"level": "INFO"},
-        "omsite": {"level": "INFO"},
-    },
-}
+LOGGING = logging_config(CONFIG.om_log_format, secrets_in(os.environ, SECRET_KEY))
