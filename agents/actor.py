@@ -5,12 +5,15 @@ from __future__ import annotations
 from typing import Any
 
 from pydantic_ai import Agent
+from pydantic_ai.capabilities import AbstractCapability
 from pydantic_ai.models import Model
 
+from memory import telemetry
 from memory.capability import TurnMemory
 from memory.config import MemoryOptions
 
 from .models import AgentProfile
+from .steps import Steps
 from .tools import Deps, tools_named
 
 
@@ -25,10 +28,12 @@ def build(
 
     Without memory it is one that remembers nothing and of which nothing is stored.
     """
+    seen: list[AbstractCapability[Any]] = [Steps()] if telemetry.is_watched() else []
     return Agent(
         model,
         deps_type=Deps,
+        name=profile.slug or None,
         instructions=profile.instructions,
         tools=tools_named(profile.tools, options),
-        capabilities=[memory] if memory is not None else [],
+        capabilities=[*seen, memory] if memory is not None else seen,
     )

@@ -113,6 +113,9 @@ class Turn(models.Model):
     objects = TurnQuerySet.as_manager()
 
     class Meta:
+        indexes = [
+            models.Index(fields=["created_at"], condition=Q(status="waiting"), name="turn_waiting")
+        ]
         constraints = [
             models.UniqueConstraint(fields=["thread", "number"], name="turn_number"),
             models.UniqueConstraint(

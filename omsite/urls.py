@@ -4,10 +4,12 @@ from django.contrib import admin
 from django.urls import include, path
 
 from omsite import health
+from omsite.metrics import serve
 
 urlpatterns = [
     path("healthz", health.healthz, name="healthz"),
     path("readyz", health.readyz, name="readyz"),
+    path("metrics", serve.metrics, name="metrics"),
     path("admin/", admin.site.urls),
     path("api/v1/", include("agents.api.urls")),
     path("", include("agents.studio.urls")),

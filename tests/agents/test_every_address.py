@@ -16,9 +16,23 @@ from agents.services.thread import start
 from agents.tokens import make
 from memory.models import Cycle, Line, MemoryRecord, Resource
 from memory.services.note import note
+from omsite import watch
+from omsite.metrics.meter import Meter
+from omsite.metrics.rows import Rows
 from tests.memory.services import play
 
 pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture(autouse=True)
+def measured():
+    """Measure, so that the figures have an address."""
+    made = Meter()
+    made.registry.register(Rows())
+    before = watch.use(made)
+    yield
+    watch.use(before)
+
 
 #: What anybody may open without signing in.
 OPEN = {"healthz", "readyz", "sign-in/", "sign-out/", "api/openapi.json"}

@@ -12,7 +12,16 @@ PLAIN = {
     "debug": False,
     "allowed_hosts": "om.example.org",
     "om_behind_proxy": False,
+    "om_metrics": False,
+    "om_metrics_token": "",
+    "om_metrics_port": 0,
+    "om_traces": False,
+    "om_traces_content": False,
+    "otel_exporter_otlp_endpoint": "",
+    "otel_exporter_otlp_traces_endpoint": "",
 }
+TOKEN = {"om_metrics_token": "a token of some length"}
+COLLECTOR = {"otel_exporter_otlp_endpoint": "http://127.0.0.1:4318"}
 
 
 def ids(**values):
@@ -31,6 +40,16 @@ def ids(**values):
         ({"debug": True}, []),
         (REDIS | POSTGRES | {"allowed_hosts": "*"}, ["omsite.W005"]),
         ({"om_behind_proxy": True}, ["omsite.W006"]),
+        (TOKEN, ["omsite.W007"]),
+        ({"om_metrics_port": 9100}, ["omsite.W007"]),
+        ({"om_metrics": True}, []),
+        (TOKEN | {"om_metrics": True, "om_metrics_port": 9100}, []),
+        (REDIS | POSTGRES | {"om_metrics": True}, ["omsite.W008"]),
+        ({"om_metrics": True, "om_metrics_token": "short"}, ["omsite.E009"]),
+        (COLLECTOR | {"om_traces_content": True}, ["omsite.W010"]),
+        ({"om_traces": True}, ["omsite.W011"]),
+        (COLLECTOR | {"om_traces": True, "om_traces_content": True}, []),
+        ({"om_traces": True, "otel_exporter_otlp_traces_endpoint": "http://a/v1/traces"}, []),
     ],
 )
 def test_what_does_not_go_together_is_named(values, found):

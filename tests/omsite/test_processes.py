@@ -7,7 +7,7 @@ import pytest
 import yaml
 
 from omsite.config import Config
-from omsite.management.commands.production import TEMPLATE, _Braced, commands
+from omsite.management.commands.production import TEMPLATE, _Braced, commands, metrics_ports
 from omsite.processes import PROCESSES, WEB
 
 ROOT = Path(__file__).parents[2]
@@ -69,6 +69,18 @@ def test_the_image_runs_as_nobody_in_particular():
 def test_by_hand_each_web_server_has_a_port_of_its_own(tmp_path):
     ports = [command[-1] for process, command in commands(8000, tmp_path) if process == WEB]
     assert ports == [str(8000 + n) for n in range(1, WEB.count + 1)]
+
+
+def test_by_hand_no_two_workers_show_their_figures_on_one_port():
+    workers = {process.name for process in PROCESSES if "worker" in process.command}
+    found = metrics_ports(9100)
+    assert set(found) == workers
+    assert len({each["OM_METRICS_PORT"] for each in found.values()}) == len(workers)
+    assert {each["OM_METRICS_PORT"] for each in metrics_ports(0).values()} == {"0"}
+
+
+def test_the_proxy_leads_nobody_to_the_figures():
+    assert re.search(r"location = /metrics \{\s*return 404;", TEMPLATE.read_text())
 
 
 def test_nginx_keeps_its_own_variables(tmp_path):

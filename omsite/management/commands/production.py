@@ -11,9 +11,11 @@ import sys
 import tempfile
 import time
 from argparse import ArgumentParser
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from string import Template
+from types import MappingProxyType
 from typing import Any
 from urllib.request import urlopen
 
@@ -23,6 +25,7 @@ from django.core.management.base import BaseCommand, CommandError
 from omsite.config import BASE
 from omsite.processes import PROCESSES, Process
 
+NOTHING: Mapping[str, str] = MappingProxyType({})
 GRACE_SECONDS = 20.0
 REST_SECONDS = 1.0
 TEMPLATE = BASE / "omsite" / "proxy" / "nginx.conf.template"
@@ -52,6 +55,7 @@ class Running:
     name: str
     command: list[str]
     process: subprocess.Popen[bytes]
+    besides: Mapping[str, str] = field(default_factory=dict)
     again_at: float = 0.0
 
 
@@ -62,9 +66,9 @@ class Supervisor:
     environment: dict[str, str]
     running: list[Running] = field(default_factory=list)
 
-    def start(self, name: str, command: list[str]) -> None:
-        """Start a process and keep it running."""
-        self.running.append(Running(name, command, self._open(command)))
+    def start(self, name: str, command: list[str], besides: Mapping[str, str] = NOTHING) -> None:
+        """Start a process and keep it running, with an environment of its own besides."""
+        self.running.append(Running(name, command, self._open(command, besides), besides))
 
     def do(self, command: list[str]) -> None:
         """Run a process to its end. Raises CalledProcessError."""
@@ -79,7 +83,7 @@ class Supervisor:
                 print(f"{each.name} ended with {each.process.returncode}; it is started again.")
                 each.again_at = now + REST_SECONDS
             elif now >= each.again_at:
-                each.process, each.again_at = self._open(each.command), 0.0
+                each.process, each.again_at = self._open(each.command, each.besides), 0.0
 
     def end(self) -> None:
         """Ask everything to end, the proxy last, and insist after a while."""
@@ -93,8 +97,8 @@ class Supervisor:
             except subprocess.TimeoutExpired:
                 each.process.kill()
 
-    def _open(self, command: list[str]) -> subprocess.Popen[bytes]:
-        return subprocess.Popen(command, cwd=BASE, env=self.environment)
+    def _open(self, command: list[str], besides: Mapping[str, str]) -> subprocess.Popen[bytes]:
+        return subprocess.Popen(command, cwd=BASE, env={**self.environment, **besides})
 
 
 class Command(BaseCommand):
@@ -121,8 +125,12 @@ class Command(BaseCommand):
         signal.signal(signal.SIGTERM, signal.default_int_handler)
         try:
             supervisor.do(_python("manage.py", "collectstatic", "--no-input", "--verbosity", "0"))
+            metrics = metrics_ports(settings.CONFIG.om_metrics_port)
             for process, command in commands(port, folder):
-                supervisor.do(command) if process.once else supervisor.start(process.name, command)
+                if process.once:
+                    supervisor.do(command)
+                else:
+                    supervisor.start(process.name, command, metrics.get(process.name, {}))
             supervisor.start("proxy", _proxy(port, folder))
             self._wait(supervisor, port)
         except KeyboardInterrupt:
@@ -157,6 +165,14 @@ def commands(port: int, folder: Path) -> list[tuple[Process, list[str]]]:
             place = next(ports) if process.listens else 0
             found.append((process, _command(process, place, folder)))
     return found
+
+
+def metrics_ports(first: int) -> dict[str, dict[str, str]]:
+    """Return what names the port of each worker's figures: on one machine no two share one."""
+    workers = (process.name for process in PROCESSES if process.name.startswith("worker"))
+    return {
+        name: {"OM_METRICS_PORT": str(first + n if first else 0)} for n, name in enumerate(workers)
+    }
 
 
 def _command(process: Process, port: int, folder: Path) -> list[str]:

@@ -1,0 +1,1 @@
+"""Measure what this process does, and show it to Prometheus."""
