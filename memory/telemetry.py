@@ -225,10 +225,16 @@ def calling(asker: str, model: str) -> Iterator[Call]:
 def apart() -> Context:
     """Return a context for work of its own, which knows of this one only as what made it due."""
     context = Context()
-    here = get_current_span().get_span_context()
-    if here.is_valid:
-        context.run(caused_by, here)
+    context.run(caused_by, cause())
     return context
+
+
+def cause() -> SpanContext | None:
+    """Return what makes due whatever becomes due here: the turn or the cycle, not a part of it."""
+    work = _work.get()
+    span = get_current_span() if work is None else work.span
+    found = span.get_span_context()
+    return found if found.is_valid else None
 
 
 def caused_by(span: SpanContext | None) -> None:

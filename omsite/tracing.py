@@ -12,7 +12,7 @@ from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExport
 from opentelemetry.sdk.resources import OTELResourceDetector, Resource
 from opentelemetry.sdk.trace import TracerProvider
 from opentelemetry.sdk.trace.export import BatchSpanProcessor
-from opentelemetry.trace import get_current_span
+from opentelemetry.trace import NonRecordingSpan, get_current_span, set_span_in_context
 from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapPropagator
 from pydantic_ai import Agent
 from pydantic_ai.models.instrumented import InstrumentationSettings
@@ -62,7 +62,9 @@ def trace_to(provider: TracerProvider | None, *, content: bool = False) -> None:
 
 def send_cause(headers: MutableMapping[str, str]) -> None:
     """Write into a message's headers what sends it, if that is traced."""
-    _FORMAT.inject(headers)
+    cause = telemetry.cause()
+    if cause is not None:
+        _FORMAT.inject(headers, set_span_in_context(NonRecordingSpan(cause)))
 
 
 def take_cause(headers: Mapping[str, str] | None) -> None:

@@ -9,7 +9,13 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 from typing import Any
 
-from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
+from prometheus_client import (
+    CollectorRegistry,
+    Counter,
+    Gauge,
+    Histogram,
+    disable_created_metrics,
+)
 from prometheus_client.gc_collector import GCCollector
 from prometheus_client.process_collector import ProcessCollector
 
@@ -18,6 +24,9 @@ from memory.tiers import OFFLINE
 
 #: Seconds: a model answers in some, a turn with tools takes minutes.
 SECONDS = (0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 20, 30, 60, 120, 300)
+
+# A series more for every one there is, of when it began: nobody asks for it.
+disable_created_metrics()  # type: ignore[no-untyped-call]
 
 Scope = dict[str, Any]
 Application = Callable[[Scope, Any, Any], Awaitable[None]]

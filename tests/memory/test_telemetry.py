@@ -138,7 +138,7 @@ async def test_work_that_is_woken_is_a_trace_of_its_own_linked_to_what_woke_it(s
             pass
 
     dispatcher = LoopDispatcher(asyncio.get_running_loop(), work)
-    with working("turn", [uuid4()], thread=None):
+    with working("turn", [uuid4()], thread=None), stepping():
         dispatcher.wake(uuid4())
     await asyncio.sleep(0)
     await dispatcher.settled()

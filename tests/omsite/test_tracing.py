@@ -152,7 +152,7 @@ async def test_without_tracing_no_agent_makes_a_span(thread, tracing):
 
 def test_a_task_is_linked_to_what_sent_it(tracing):
     spans, headers = tracing(), {}
-    with telemetry.working("turn", [uuid4()], thread=None):
+    with telemetry.working("turn", [uuid4()], thread=None), telemetry.stepping():
         send_cause(headers)
     take_cause(headers)
     with telemetry.working("cycle", [uuid4()], thread=None, name="buffer"):
@@ -160,7 +160,7 @@ def test_a_task_is_linked_to_what_sent_it(tracing):
     take_cause(None)
     with telemetry.working("cycle", [uuid4()], thread=None, name="reflect"):
         pass
-    whole, linked, alone = spans()
+    _, whole, linked, alone = spans()
     assert [link.context.span_id for link in linked.links] == [whole.context.span_id]
     assert not alone.links
 

@@ -1,5 +1,7 @@
 import asyncio
+import re
 from decimal import Decimal
+from pathlib import Path
 
 import pytest
 from prometheus_client import generate_latest
@@ -122,3 +124,13 @@ def test_every_name_follows_the_conventions(meter):
         assert family.type in ("counter", "gauge", "histogram"), name
         if family.type == "histogram":
             assert name.endswith("_seconds"), name
+
+
+def test_every_figure_is_in_the_documentation(meter):
+    text = (Path(__file__).parents[3] / "docs" / "observability.md").read_text()
+    listed = set(re.findall(r"^\| `(omsite_\w+)`", text, re.MULTILINE))
+    own = {name for name in meter.registry._names_to_collectors if name.startswith("omsite_")}
+    shown = {name for name in own if not re.search(r"_(bucket|count|sum|created)$", name)}
+    counted = {name.removesuffix("_total") for name in listed if name.endswith("_total")}
+    of_rows = {"omsite_turns_open", "omsite_cycles_open", "omsite_queue_age_seconds"}
+    assert listed == (shown - counted) | of_rows | {"omsite_database_up"}

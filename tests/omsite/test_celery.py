@@ -1,0 +1,35 @@
+import logging
+
+from celery.signals import setup_logging, worker_init, worker_process_init
+
+from omsite import celery
+from omsite.logs import About, WithoutSecrets
+
+
+def receivers(signal):
+    return [receiver for _, receiver in signal.receivers]
+
+
+def test_workers_write_logs_through_our_filters():
+    """Celery leaves logging alone as soon as somebody listens to this signal."""
+    assert celery._log in receivers(setup_logging)
+    root = logging.getLogger()
+    before = root.handlers[:], root.level
+    try:
+        celery._log()
+        added = [handler for handler in root.handlers if handler not in before[0]]
+        kinds = {type(each) for handler in added for each in handler.filters}
+        assert kinds == {About, WithoutSecrets}
+    finally:
+        root.handlers[:], root.level = before
+
+
+def test_every_worker_process_is_watched():
+    assert celery._watch in receivers(worker_init)
+    assert celery._watch in receivers(worker_process_init)
+
+
+def test_untraced_messages_carry_nothing_of_ours():
+    headers = {}
+    celery._send_cause(headers=headers)
+    assert headers == {}
