@@ -28,12 +28,14 @@ def build(
 
     Without memory it is one that remembers nothing and of which nothing is stored.
     """
-    seen: list[AbstractCapability[Any]] = [Steps()] if telemetry.is_watched() else []
+    abilities: list[AbstractCapability[Any]] = [] if memory is None else [memory]
+    if abilities and telemetry.is_watched():
+        abilities.insert(0, Steps())
     return Agent(
         model,
         deps_type=Deps,
         name=profile.slug or None,
         instructions=profile.instructions,
         tools=tools_named(profile.tools, options),
-        capabilities=[*seen, memory] if memory is not None else seen,
+        capabilities=abilities,
     )

@@ -20,6 +20,7 @@ from agents.models import AgentProfile
 from agents.tools import RECALL, Deps
 from memory import llm
 from memory.services.cycles import Resolve, resolve_model
+from memory.telemetry import calling
 
 SECONDS = 60.0
 MOST_REQUESTS = 6
@@ -60,11 +61,13 @@ async def ask(
                 instructions=profile.instructions,
                 tools=[name for name in profile.tools if name != RECALL],
             )
-            result = await build(able, model=model).run(
-                prompt[:LONGEST_PROMPT],
-                deps=Deps(thread_id=uuid4(), zone=zone),
-                usage_limits=UsageLimits(request_limit=MOST_REQUESTS),
-            )
+            with calling("trial", model.model_name) as call:
+                result = await build(able, model=model).run(
+                    prompt[:LONGEST_PROMPT],
+                    deps=Deps(thread_id=uuid4(), zone=zone),
+                    usage_limits=UsageLimits(request_limit=MOST_REQUESTS),
+                )
+                call.used(result.usage)
     except TimeoutError:
         return Trial(False, f"No answer within {seconds:.0f} seconds.", words.since(began))
     except Exception as error:  # noqa: BLE001 - whatever fails is what the test is to tell
