@@ -87,19 +87,24 @@ def role_of(user: Any) -> Role:
     return kept
 
 
-def resources_for(user: Any) -> QuerySet[Resource]:
-    """Select the resources a person may see."""
-    everything = Resource.objects.all()
+def resources_for(user: Any, *, lab: bool = False) -> QuerySet[Resource]:
+    """Select the resources a person may see; those made for a lab only when ``lab`` is asked for.
+
+    What lists, counts or searches leaves labs out; what is asked for by its id takes them in,
+    since the pages of a lab lead there.
+    """
+    chosen = Resource.objects.all() if lab else Resource.objects.filter(lab_panes=None)
     if role_of(user) >= LEAST[Right.READ][1]:
-        return everything
-    return everything.filter(members=user)
+        return chosen
+    return chosen.filter(members=user)
 
 
-def threads_for(user: Any) -> ThreadQuerySet:
-    """Select the threads a person may see, deleted ones left out."""
+def threads_for(user: Any, *, lab: bool = False) -> ThreadQuerySet:
+    """Select the threads a person may see, deleted ones left out; labs as in resources_for."""
+    chosen = Thread.objects.there() if lab else Thread.objects.there().filter(is_lab=False)
     if role_of(user) >= LEAST[Right.READ][1]:
-        return Thread.objects.there()
-    return Thread.objects.of(user)
+        return chosen
+    return chosen.filter(resource__members=user)
 
 
 def may(user: Any, right: Right, resource: Resource | int | None = None) -> bool:
@@ -127,15 +132,15 @@ def require(request: HttpRequest, right: Right, resource: Resource | int | None 
 
 def thread_or_404(request: HttpRequest, thread_id: UUID) -> Thread:
     """Return a thread with its resource. Raises Http404 for one that may not be seen."""
-    seen = threads_for(request.user).select_related("resource")
+    seen = threads_for(request.user, lab=True).select_related("resource")
     thread = get_object_or_404(seen, pk=thread_id)
     _leave_trace(request, thread.resource)
     return thread
 
 
-def resource_or_404(request: HttpRequest, key: str) -> Resource:
+def resource_or_404(request: HttpRequest, key: str, *, lab: bool = False) -> Resource:
     """Return a resource by its key. Raises Http404 for one that may not be seen."""
-    resource = get_object_or_404(resources_for(request.user), key=key)
+    resource = get_object_or_404(resources_for(request.user, lab=lab), key=key)
     _leave_trace(request, resource)
     return resource
 

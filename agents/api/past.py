@@ -127,7 +127,7 @@ def cycles(
 @router.get("/cycles/{uuid:cycle_id}", response=WholeCycle, summary="Read a cycle")
 def cycle(request: HttpRequest, cycle_id: UUID) -> dict[str, Any]:
     """Return a run with its request and reply, where they are still kept, and what it wrote."""
-    seen = Cycle.objects.filter(record__resource__in=resources_for(request.user))
+    seen = Cycle.objects.filter(record__resource__in=resources_for(request.user, lab=True))
     found = seen.select_related("record__resource").filter(pk=cycle_id).first()
     if found is None:
         raise Http404

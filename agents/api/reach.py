@@ -59,7 +59,8 @@ def view_for(request: HttpRequest, thread_id: UUID) -> View:
 
 def line_for(request: HttpRequest, line_id: UUID, right: Right = Right.READ) -> Line:
     """Return a line with its observation and record. Raises Http404, Forbidden."""
-    seen = Line.objects.filter(observation__record__resource__in=resources_for(request.user))
+    resources = resources_for(request.user, lab=True)
+    seen = Line.objects.filter(observation__record__resource__in=resources)
     found = seen.select_related("observation__record__resource").filter(pk=line_id).first()
     if found is None:
         raise Http404

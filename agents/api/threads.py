@@ -164,7 +164,7 @@ def delete(request: HttpRequest, thread_id: UUID, confirm: str = "") -> Status[N
 @router.post("/threads/{uuid:thread_id}/undelete", response=ThreadOut, summary="Undo a deletion")
 def undelete(request: HttpRequest, thread_id: UUID) -> dict[str, Any]:
     """Bring a deleted conversation back that is not erased yet."""
-    mine = Thread.objects.filter(resource__in=resources_for(request.user))
+    mine = Thread.objects.filter(resource__in=resources_for(request.user, lab=True))
     found = get_object_or_404(mine.select_related("resource"), pk=thread_id)
     require(request, Right.EDIT, found.resource)
     if not discard.bring_back(thread_id):

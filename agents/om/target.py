@@ -44,7 +44,8 @@ def recording_of(path: Path, key: str | None) -> tuple[Recording, Source]:
 
 def resource_of(key: str | None) -> Resource:
     """Return a resource by key, or the only one there is. Raises CommandError."""
-    keys = list(Resource.objects.order_by("key").values_list("key", flat=True))
+    real = Resource.objects.filter(lab_panes=None).order_by("key")
+    keys = list(real.values_list("key", flat=True))
     if not keys:
         raise CommandError("There is no resource yet; `python manage.py demo` makes some.")
     if key is None and len(keys) > 1:

@@ -127,8 +127,9 @@ def may_watch(user: Any, watched: Iterable[Scope]) -> bool:
                 return False
         else:
             keys[scope.kind].add(scope.key)
-    records = MemoryRecord.objects.filter(resource__in=resources_for(user))
-    seen = {"thread": threads_for(user), "record": records, "resource": resources_for(user)}
+    resources = resources_for(user, lab=True)
+    records = MemoryRecord.objects.filter(resource__in=resources)
+    seen = {"thread": threads_for(user, lab=True), "record": records, "resource": resources}
     return all(
         seen[kind].filter(pk__in=wanted).count() == len(wanted)
         for kind, wanted in keys.items()

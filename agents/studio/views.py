@@ -48,7 +48,7 @@ class Found:
 @require_GET
 def newest(request: HttpRequest, page: str) -> HttpResponse:
     """Lead to a page of the newest thread, or say that there is none."""
-    thread = threads_for(request.user).filter(is_lab=False).order_by("-last_active_at").first()
+    thread = threads_for(request.user).order_by("-last_active_at").first()
     if thread is not None:
         return redirect(f"/{page}/{thread.pk}/")
     return respond(request, "studio/none.html", {}, page=page)
@@ -65,7 +65,7 @@ def find(request: HttpRequest) -> HttpResponse:
 def _found(request: HttpRequest, text: str) -> Iterator[Found]:
     places = [*PLACES, ("Lab", "/lab/")] if may(request.user, Right.LAB) else PLACES
     yield from (Found("page", name, url) for name, url in places if text.lower() in name.lower())
-    threads = threads_for(request.user).filter(is_lab=False).order_by("-last_active_at")
+    threads = threads_for(request.user).order_by("-last_active_at")
     for thread in threads.filter(title__icontains=text).select_related("resource")[:MOST]:
         yield Found("thread", str(thread), f"/chat/{thread.pk}/", thread.resource.key)
     if len(text) < 2:
@@ -82,7 +82,7 @@ def _lines(request: HttpRequest, text: str) -> Iterator[Found]:
         since__isnull=False,
         until__isnull=True,
         observation__record__closed_at__isnull=True,
-        observation__record__resource__in=resources_for(request.user).filter(lab_panes=None),
+        observation__record__resource__in=resources_for(request.user),
     ).order_by("-observation__place", "-pk")
     shown = lines.values_list("pk", "text", "observation__thread", "observation__record__thread")
     for key, said, thread, alone in shown[:MOST]:
@@ -106,7 +106,7 @@ def _around(text: str, wanted: str) -> str:
 
 def _resources(request: HttpRequest, text: str) -> Any:
     named = Q(name__icontains=text) | Q(key__icontains=text)
-    return resources_for(request.user).filter(named, lab_panes=None).order_by("key")
+    return resources_for(request.user).filter(named).order_by("key")
 
 
 @never_cache
@@ -117,7 +117,7 @@ def scopes(request: HttpRequest) -> HttpResponse:
     page = request.GET.get("for", "")
     page = page if page in OF_A_THREAD else "chat"
     named = Q(title__icontains=text) | Q(resource__key__icontains=text)
-    threads = threads_for(request.user).filter(named, is_lab=False).order_by("-last_active_at")
+    threads = threads_for(request.user).filter(named).order_by("-last_active_at")
     found = [_of_resource(each) for each in _resources(request, text)[:MOST]]
     found += [_of_thread(each, page) for each in threads.select_related("resource")[: 2 * MOST]]
     return _results(request, text, found)

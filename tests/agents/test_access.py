@@ -2,7 +2,8 @@ import pytest
 from django.contrib.auth.models import Group, User
 
 from agents.access import Right, Role, may, resources_for, role_of, threads_for
-from memory.models import Resource, Thread
+from agents.lab.models import Lab
+from memory.models import Cursor, MemoryRecord, Resource, Thread
 
 pytestmark = pytest.mark.django_db
 
@@ -75,3 +76,50 @@ def test_only_operators_see_what_is_not_theirs(world):
     user.groups.add(Group.objects.create(name="operators"))
     user = User.objects.get()
     assert (resources_for(user).count(), threads_for(user).count()) == (2, 2)
+
+
+def of_a_lab(user):
+    """Return a resource and a thread that a lab made, with the user as one of its people."""
+    resource = Resource.objects.create(key="lab-1", name="Kitchen of a lab")
+    resource.members.add(user)
+    thread = Thread.objects.create(resource=resource, agent="guide", is_lab=True)
+    lab = Lab.objects.create(name="Leaks")
+    for ordinal in range(2):
+        lab.panes.create(ordinal=ordinal, person=user, resource=resource, thread=thread)
+    return resource, thread
+
+
+@pytest.mark.parametrize("group", ["nobody", "operators"])
+def test_what_a_lab_made_is_seen_only_when_it_is_asked_for(world, group):
+    user = person(group, member_of=world)
+    resource, thread = of_a_lab(user)
+
+    assert set(resources_for(user)) == set(world)
+    assert set(threads_for(user)) == set(Thread.objects.exclude(pk=thread.pk))
+    assert resource in resources_for(user, lab=True)
+    assert thread in threads_for(user, lab=True)
+
+
+def test_a_lab_is_in_no_list_and_in_no_search(world, client):
+    user = person("operators")
+    resource, thread = of_a_lab(user)
+    record = MemoryRecord.objects.create(scope="thread", resource=resource, thread=thread)
+    Cursor.objects.create(record=record, thread=thread, buffered_through=9, observed_through=9)
+    client.force_login(user)
+
+    pages = ("/", "/chat/?resource=*", "/find/?q=lab", "/scopes/?q=lab", "/settings/")
+    lists = ("/api/v1/resources", "/api/v1/threads")
+    for path in (*pages, *lists):
+        shown = client.get(path, headers={"HX-Request": "true"}).content.decode()
+        assert resource.key not in shown, path
+        assert str(thread.pk) not in shown, path
+    assert client.get(f"/api/v1/resources/{resource.key}").status_code == 404
+
+
+def test_what_a_lab_made_is_reached_from_the_lab(client):
+    user = person("operators")
+    resource, thread = of_a_lab(user)
+    client.force_login(user)
+
+    reached = (f"/chat/{thread.pk}/", f"/context/{thread.pk}/", f"/memory/of/{resource.key}/")
+    assert [client.get(path).status_code for path in reached] == [200, 200, 200]

@@ -56,11 +56,12 @@ def ahead(request: HttpRequest, thread_id: UUID) -> HttpResponse:
     plain = Ahead(thread, now, Asked(draft=asked.draft)) if supposes else None
     found.note()
     text = request.GET.get("where", "").strip()[:LONGEST_SEARCH]
+    others = threads_for(request.user, lab=thread.is_lab)
     context = ahead_context(thread, found, opened=_opened(request), plain=plain)
     context |= {
         "wrong": wrong,
         "where": text,
-        "hits": Search(found, text, threads_for(request.user)).hits if text else [],
+        "hits": Search(found, text, others).hits if text else [],
         "supposing": bool(supposes or wrong or "suppose" in request.GET),
     }
     return _page(
@@ -200,7 +201,8 @@ def ahead_json(request: HttpRequest, thread_id: UUID) -> HttpResponse:
 def call(request: HttpRequest, cycle_id: UUID) -> HttpResponse:
     """Show one call of an Observer or a Reflector."""
     cycles = Cycle.objects.select_related("record__resource", "thread__resource")
-    cycle = get_object_or_404(cycles, pk=cycle_id, record__resource__in=resources_for(request.user))
+    seen = resources_for(request.user, lab=True)
+    cycle = get_object_or_404(cycles, pk=cycle_id, record__resource__in=seen)
     thread = thread_or_404(request, cycle.thread_id) if cycle.thread_id else None
     context = {"call": Call(cycle), "cycle": cycle, "keys": KEYS}
     return respond(

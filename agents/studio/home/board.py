@@ -88,7 +88,7 @@ class Board:
     @property
     def mine(self) -> QuerySet[Thread]:
         """Select the conversations the person may see, those of the lab left out."""
-        return threads_for(self.user).filter(is_lab=False)
+        return threads_for(self.user)
 
     # ---- conversations
 

@@ -238,7 +238,8 @@ class Bench:
 
     def _access(self, person: Any) -> Access:
         mine = [pane.resource_id for pane in self.panes if pane.person_id == person.pk]
-        seen = set(threads_for(person).filter(pk__in=self.scenes).values_list("pk", flat=True))
+        visible = threads_for(person, lab=True).filter(pk__in=self.scenes)
+        seen = set(visible.values_list("pk", flat=True))
         return Access(
             person.first_name,
             [_opens(pane.thread_id in seen, pane.resource_id in mine) for pane in self.panes],

@@ -38,11 +38,12 @@ def memory(request: HttpRequest, thread_id: UUID) -> HttpResponse:
 @require_GET
 def of_resource(request: HttpRequest, key: str) -> HttpResponse:
     """Show the memory that the threads of a resource share, or the memories they have."""
-    resource = resource_or_404(request, key)
+    resource = resource_or_404(request, key, lab=True)
     shared = MemoryRecord.objects.filter(
         resource=resource, scope=MemoryRecord.Scope.RESOURCE, closed_at__isnull=True
     )
-    threads = threads_for(request.user).filter(resource=resource).order_by("-last_active_at")
+    threads = threads_for(request.user, lab=True).filter(resource=resource)
+    threads = threads.order_by("-last_active_at")
     newest = threads.select_related("resource").first()
     if newest is not None and shared.exists():
         reading = Reading(newest, Asked.read(request.GET), timezone.now())
@@ -117,7 +118,7 @@ def _seen(request: HttpRequest, record: MemoryRecord) -> None:
     if record.thread_id is not None:
         thread_or_404(request, record.thread_id)
     else:
-        resource_or_404(request, record.resource.key)
+        resource_or_404(request, record.resource.key, lab=True)
 
 
 @require_GET

@@ -51,7 +51,7 @@ def agents() -> QuerySet[AgentProfile]:
 def threads(user: Any) -> list[Thread]:
     """Return a person's newest conversations; each tells whether it has options of its own."""
     own = MemoryRecord.objects.filter(thread=OuterRef("pk"), closed_at__isnull=True)
-    found = threads_for(user).filter(is_lab=False).select_related("resource")
+    found = threads_for(user).select_related("resource")
     return list(
         found.annotate(has_own=Exists(own.exclude(config={}))).order_by("-last_active_at")[:MOST]
     )

@@ -102,8 +102,7 @@ def _sort(asked: str | None) -> str:
 
 def found(threads: QuerySet[Thread], filters: Filters, now: datetime) -> QuerySet[Thread]:
     """Keep the threads that are asked for, in the order asked for."""
-    chosen = threads.filter(is_lab=False)
-    chosen = chosen.filter(archived_at__isnull=filters.state != "archived")
+    chosen = threads.filter(archived_at__isnull=filters.state != "archived")
     chosen = _in_state(_moving(chosen), filters.state)
     if filters.agent:
         chosen = chosen.filter(agent=filters.agent)
@@ -179,7 +178,7 @@ def lines_naming(words: str) -> QuerySet[Line]:
 
 def agents_of(threads: QuerySet[Thread]) -> list[AgentProfile]:
     """Return the agents that some threads are with, by name."""
-    used = threads.filter(is_lab=False).order_by().values("agent")
+    used = threads.order_by().values("agent")
     return list(AgentProfile.objects.filter(slug__in=used).order_by("name"))
 
 

@@ -63,7 +63,7 @@ class Scope:
 
 def _scope(request: HttpRequest) -> Scope:
     """Return whose conversations are asked for. Raises Http404 for what may not be seen."""
-    resources = list(resources_for(request.user).filter(lab_panes=None).order_by("key"))
+    resources = list(resources_for(request.user).order_by("key"))
     asked = request.GET.get("resource") or request.POST.get("resource") or ""
     threads = threads_for(request.user)
     if asked == EVERYTHING and may(request.user, Right.READ):
@@ -222,7 +222,7 @@ def _file(chosen: Sequence[Thread], extension: str) -> HttpResponse:
 
 def _chosen(request: HttpRequest) -> list[Thread]:
     """Return the conversations that were ticked, those that may be seen alone."""
-    seen = threads_for(request.user).select_related("resource")
+    seen = threads_for(request.user, lab=True).select_related("resource")
     chosen = seen.filter(pk__in=_ids(request.POST.getlist("thread")))
     return list(chosen.order_by("-last_active_at", "-id"))
 
@@ -328,7 +328,7 @@ _ACTIONS: dict[str, Callable[..., HttpResponse]] = {
 def undo(request: HttpRequest) -> HttpResponse:
     """Bring deleted conversations back that the sweep has not erased yet."""
     ids = _ids(request.GET.getlist("thread"))
-    mine = Thread.objects.filter(resource__in=resources_for(request.user), pk__in=ids)
+    mine = Thread.objects.filter(resource__in=resources_for(request.user, lab=True), pk__in=ids)
     gone = len(ids)
     for thread in mine.select_related("resource"):
         require(request, Right.EDIT, thread.resource)
