@@ -164,7 +164,12 @@ def line_of(line_id: UUID) -> Line:
 def lines_of(line_ids: UUID | Sequence[UUID]) -> list[Line]:
     """Return lines of one record, in the order asked. Raises Refused."""
     ids = [line_ids] if isinstance(line_ids, UUID) else list(dict.fromkeys(line_ids))
-    lines = [line_of(line_id) for line_id in ids]
+    found = Line.objects.select_related("observation").in_bulk(ids)
+    if not ids:
+        raise Refused("Choose a line first.")
+    if len(found) != len(ids):
+        raise Refused("There is no such line: it was erased.")
+    lines = [found[line_id] for line_id in ids]
     if len({line.observation.record_id for line in lines}) != 1:
         raise Refused("Choose lines of one memory.")
     return lines
@@ -176,6 +181,23 @@ def compare(line: Line, *, yours: str = "", expected: int | None = None) -> None
     Must run inside a change, whose lock keeps it so.
     """
     now = Line.objects.filter(pk=line.pk).values_list("since", "until").first()
+    _compared(line, now, yours, expected)
+
+
+def compare_all(lines: Sequence[Line], *, expected: int | None = None) -> None:
+    """Raise Stale unless all lines are visible now, and were at the revision the caller saw.
+
+    One statement, however many there are. Must run inside a change, as compare must.
+    """
+    rows = Line.objects.filter(pk__in=[line.pk for line in lines])
+    now = {pk: (since, until) for pk, since, until in rows.values_list("pk", "since", "until")}
+    for line in lines:
+        _compared(line, now.get(line.pk), line.text, expected)
+
+
+def _compared(
+    line: Line, now: tuple[int | None, int | None] | None, yours: str, expected: int | None
+) -> None:
     if now is None:
         raise Refused("There is no such line: it was erased.")
     since, until = now

@@ -8,7 +8,7 @@ from uuid import UUID
 
 from memory.models import Line, Revision
 
-from .change import Refused, Stale, change, close, compare, line_of, lines_of
+from .change import Refused, Stale, change, close, compare_all, line_of, lines_of
 from .versions import Chain, History, history_of, settle
 
 if TYPE_CHECKING:
@@ -36,8 +36,7 @@ def forget(
         reason=reason,
         thread_id=owner.thread_id,
     ) as now:
-        for line in lines:
-            compare(line, yours=line.text, expected=expected)
+        compare_all(lines, expected=expected)
         close(lines, now.number)
         return now.number
 

@@ -8,7 +8,7 @@ from uuid import UUID
 
 from memory.models import Line, Revision
 
-from .change import Refused, change, close, compare, lines_of, succeed
+from .change import Refused, change, close, compare_all, lines_of, succeed
 
 if TYPE_CHECKING:
     from django.contrib.auth.models import User
@@ -56,8 +56,8 @@ def _set(
     with change(
         owner.record_id, Revision.Cause.PIN, author=author, reason=reason, thread_id=owner.thread_id
     ) as now:
+        compare_all(lines, expected=expected)
         for line in lines:
-            compare(line, yours=line.text, expected=expected)
             if line.pinned is pinned:
                 raise Refused("This line is pinned already." if pinned else "It is not pinned.")
         close(lines, now.number)

@@ -2,7 +2,7 @@
 // The memory page: its keys, the editor in place, and comparing by Shift. What is shown and what
 // is open stands in the address, so asking for it again keeps it.
 (() => {
-  const { one, all, on, keys, post, settle, refresh, toast } = window.studio;
+  const { one, all, on, keys, post, say, settle, refresh, toast } = window.studio;
   const main = () => one("#rows");
   if (!main()) return;
 
@@ -55,7 +55,57 @@
     finally { form.removeAttribute("aria-busy"); }
   };
 
+  // ---- several lines at once: ticks are kept by id, since a region may be rendered anew
+  const ticked = new Set();
+  let last = null;
+  const boxes = () => all("#rows input[name=line]");
+  const count = () => {
+    const bar = one("#several"), n = ticked.size;
+    if (!bar) return;
+    const pinned = boxes().filter((box) => box.checked && box.hasAttribute("data-pinned")).length;
+    one("#ticked").textContent = n ? `${n} line${n > 1 ? "s" : ""} ticked` : "Tick lines to work on several at once";
+    bar.classList.toggle("idle", !n);
+    one("[data-what=pin]", bar).hidden = n > 0 && pinned === n;
+    one("[data-what=unpin]", bar).hidden = !pinned;
+    main().classList.toggle("ticking", n > 0);
+  };
+  const hold = () => {
+    const there = boxes();
+    for (const id of [...ticked]) if (!there.some((box) => box.value === id)) ticked.delete(id);
+    for (const box of there) box.checked = ticked.has(box.value);
+    count();
+  };
+  const tick = (box, range) => {
+    const of = boxes(), from = range ? of.findIndex((each) => each.value === last) : -1, to = of.indexOf(box);
+    const hit = from < 0 ? [box] : of.slice(Math.min(from, to), Math.max(from, to) + 1);
+    for (const each of hit) { each.checked = box.checked; if (box.checked) ticked.add(each.value); else ticked.delete(each.value); }
+    last = box.value;
+    count();
+    say(`${ticked.size} ticked`);
+  };
+  const untick = () => { ticked.clear(); hold(); };
+  const copy = () => {
+    const text = boxes().filter((box) => box.checked).map((box) => one(".words", box.closest("[data-row]")).textContent).join("\n");
+    navigator.clipboard?.writeText(text).then(() => toast(`Copied ${ticked.size} line${ticked.size > 1 ? "s" : ""}.`), () => toast("The browser did not allow copying."));
+  };
+  const work = async (form, button) => {
+    if (ticked.size > Number(form.dataset.most)) { toast(`${ticked.size} lines are ticked; tick at most ${form.dataset.most} at once.`); return; }
+    if (button.dataset.what === "copy" && ticked.size) { copy(); return; }
+    const at = rows().findIndex((each) => one("input[name=line]:checked", each));
+    form.setAttribute("aria-busy", "true");
+    try {
+      if (await settle(await post(button.formAction, new FormData(form, button)))) { untick(); focus(rows()[Math.min(Math.max(at, 0), rows().length - 1)]); }
+    } catch { toast("The server cannot be reached. Nothing was changed."); }
+    finally { form.removeAttribute("aria-busy"); }
+  };
+  const several = (what) => (ticked.size ? press(`#several [data-what=${what}]:not([hidden])`) : null);
+  let shifted = false;
+  on("click", (e) => { if (e.target.closest?.(".tick")) shifted = e.shiftKey; }, true);
+  on("change", (e) => { if (e.target.matches("#rows input[name=line]")) { tick(e.target, shifted); shifted = false; } });
+  on("reset", (e) => { if (e.target.id === "several") { e.preventDefault(); untick(); } });
+
   // ---- listeners
+  on("submit", (e) => { if (e.target.id === "several") { e.preventDefault(); work(e.target, e.submitter); } });
   on("submit", (e) => { if (e.target.id === "edit-form") { e.preventDefault(); save(e.submitter); } });
   on("click", (e) => {
     const hit = e.target.closest?.("a[data-edit],a[data-close-editor],a[data-confirm],a.rev[data-number],[data-forget]");
@@ -86,6 +136,10 @@
     if (e.target.closest("#add-note")) { e.target.reset(); one("#add-note").open = false; focus(rows().at(-1)); }
   });
 
+  window.studio.hooks.swap.push(hold);
+  for (const box of boxes()) if (box.checked) ticked.add(box.value);
+  count();
+
   // A line that was forgotten takes the focus with it: the next one gets it.
   let waiting = -1;
   window.studio.hooks.swap.push(() => {
@@ -104,11 +158,16 @@
     "[": () => press("a[rel=prev]"), "]": () => press("a[rel=next]"), "{": () => reflection(-1), "}": () => reflection(1),
     j: () => step(1), k: () => step(-1),
     n: () => step(1, changes()), N: () => step(-1, changes()),
-    e: line("[data-edit]"), p: line("[data-pin]"), Delete: line("[data-forget]"), o: line("[data-source]"),
+    e: line("[data-edit]"), p: () => several("pin") || several("unpin") || line("[data-pin]")(), Delete: () => several("forget") || line("[data-forget]")(), o: line("[data-source]"),
+    x: () => toggle(false), X: () => toggle(true), c: () => several("copy"),
     u: () => press("[data-undo]"), a: () => { const note = one("#add-note"); if (note) { note.open = true; focus(one("#note-text")); } },
     d: () => press("[data-key=d]"), r: () => press("[data-key=r]"), l: () => press("[data-key=l]"),
     "/": () => focus(one("#memory-q")),
   });
+  const toggle = (range) => {
+    const box = row() && one("input[name=line]", row());
+    if (box) { box.checked = range || !box.checked; tick(box, range); }
+  };
   const reflection = (by) => {
     const here = Number(one("#shown-title .num")?.textContent);
     const of = all(".rev[data-cause=reflect]").map((each) => [Number(each.dataset.number), each]).filter(([number]) => (number - here) * by > 0);

@@ -19,7 +19,7 @@ from agents.studio.memory.asked import Asked
 from agents.studio.memory.editor import Conflict, Typed
 from agents.studio.memory.reading import Reading
 from agents.studio.memory.reflections import home_of
-from agents.studio.memory.views import line_or_404, page_of, record_or_404
+from agents.studio.memory.views import MOST_AT_ONCE, line_or_404, page_of, record_or_404
 from memory.models import Line, MemoryRecord, Thread
 from memory.services import history
 from memory.services.asked import ask_for
@@ -161,6 +161,72 @@ def show(request: HttpRequest, line_id: UUID) -> HttpResponse:
         return new.since or 0, new.pk
 
     return _change(request, _record(line), act, "Restored: the line is visible again.")
+
+
+@require_POST
+def several(request: HttpRequest, record_id: UUID, what: str) -> HttpResponse:
+    """Pin or forget the lines that were ticked, as one revision; or give them out as text."""
+    record = record_or_404(request, record_id)
+    acts = {"pin": _pin_several, "unpin": _unpin_several, "forget": _forget_several}
+    if what == "copy":
+        return _as_text(request, record)
+    if what not in acts:
+        raise Http404
+    require(request, Right.EDIT, record.resource)
+    return _change(request, record, lambda: (acts[what](request, record), None), _SAID[what])
+
+
+_SAID = {
+    "pin": "Pinned: every reflection leaves these lines standing.",
+    "unpin": "Unpinned: the next reflection may condense these lines.",
+    "forget": "Forgotten. The lines stay in history.",
+}
+
+
+def _pin_several(request: HttpRequest, record: MemoryRecord) -> int:
+    """Pin what is not pinned of the ticked lines; return the revision."""
+    lines = [line.pk for line in _ticked(request, record) if not line.pinned]
+    if not lines:
+        raise Refused("These lines are pinned already.")
+    return pin_lines(lines, author=request.user, expected=_expected(request))[0].since or 0  # type: ignore[arg-type]
+
+
+def _unpin_several(request: HttpRequest, record: MemoryRecord) -> int:
+    """Let go of what is pinned of the ticked lines; return the revision."""
+    lines = [line.pk for line in _ticked(request, record) if line.pinned]
+    if not lines:
+        raise Refused("None of these lines is pinned.")
+    return unpin_lines(lines, author=request.user, expected=_expected(request))[0].since or 0  # type: ignore[arg-type]
+
+
+def _forget_several(request: HttpRequest, record: MemoryRecord) -> int:
+    lines = [line.pk for line in _ticked(request, record)]
+    return forget_lines(lines, author=request.user, expected=_expected(request))  # type: ignore[arg-type]
+
+
+def _as_text(request: HttpRequest, record: MemoryRecord) -> HttpResponse:
+    """Return the ticked lines as text to copy."""
+    try:
+        text = "\n".join(line.text for line in _ticked(request, record))
+    except Refused as refused:
+        return _answer(request, str(refused), _back(request, record), status=422)
+    return HttpResponse(f"{text}\n", content_type="text/plain; charset=utf-8")
+
+
+def _ticked(request: HttpRequest, record: MemoryRecord) -> list[Line]:
+    """Return the lines of a record that were ticked, in their order on the page. Raises Refused."""
+    try:
+        ids = list(dict.fromkeys(UUID(text) for text in request.POST.getlist("line")))
+    except ValueError:
+        raise Http404 from None
+    if not ids:
+        raise Refused("Tick lines first.")
+    if len(ids) > MOST_AT_ONCE:
+        raise Refused(f"{len(ids):,} lines are ticked; tick at most {MOST_AT_ONCE} at once.")
+    found = Line.objects.filter(observation__record=record).in_bulk(ids)
+    if len(found) != len(ids):
+        raise Refused("One of these lines is not there any more: it was erased.")
+    return [found[each] for each in ids]
 
 
 @require_POST

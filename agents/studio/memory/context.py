@@ -27,6 +27,8 @@ KEYS = [
     ("e", "edit the line; Enter saves, Shift+Enter starts a new one, Esc closes"),
     ("p", "pin or unpin the line"),
     ("Del", "forget the line"),
+    ("x", "tick the line (Shift: all from the last one ticked); p, Del and c then work on these"),
+    ("c", "copy the ticked lines"),
     ("u", "undo the last change made by a person"),
     ("o", "where the line comes from"),
     ("d", "what changed (n, N: next, previous change)"),

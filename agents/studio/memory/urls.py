@@ -21,6 +21,7 @@ urlpatterns = [
     path("lines/<uuid:line_id>/unpin", actions.unpin, name="line-unpin"),
     path("lines/<uuid:line_id>/forget", actions.forget, name="line-forget"),
     path("lines/<uuid:line_id>/show", actions.show, name="line-show"),
+    path("records/<uuid:record_id>/lines/<str:what>", actions.several, name="memory-lines"),
     path("records/<uuid:record_id>/undo/<int:number>", actions.undo, name="memory-undo"),
     path("records/<uuid:record_id>/restore/<int:number>/", views.restoring, name="memory-restore"),
     path("records/<uuid:record_id>/restore/<int:number>/do", actions.restore, name="restore-do"),

@@ -26,6 +26,8 @@ from memory.services.written import text_of
 
 REGIONS = ("head", "revisions", "rows")
 PAGE = "studio/memory/page.html"
+#: How many lines can be worked on at once: their ids must fit into one form.
+MOST_AT_ONCE = 500
 
 
 @require_GET
@@ -75,7 +77,7 @@ def page_of(
     return respond(
         request,
         PAGE,
-        {**context, "keys": KEYS},
+        {**context, "keys": KEYS, "most_at_once": MOST_AT_ONCE},
         page="memory",
         regions=REGIONS,
         watch=watch,

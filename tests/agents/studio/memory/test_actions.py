@@ -1,11 +1,13 @@
 import pytest
 from django.contrib.auth.models import Group
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
 
-from memory.models import Line, Revision
+from memory.models import Line, Resource, Revision
 from memory.services.edit import edit
 from memory.services.forget import forget
 from memory.tokens import count
-from tests.memory.services.editing import line, texts, wrong
+from tests.memory.services.editing import beekeeping, line, texts, wrong
 
 SCRIPT = {"HX-Request": "true"}
 
@@ -215,3 +217,95 @@ def test_an_operator_reads_but_an_admin_alone_edits_what_is_anothers(client, ben
 
 def test_nothing_is_changed_by_reading_an_address(here, world):
     assert {here.get(url).status_code for url in addresses(world)} == {405}
+
+
+# ---- several at once
+
+
+def ticked(*lines, expected=2):
+    return {"line": [str(each.pk) for each in lines], "expected": str(expected)}
+
+
+def several(world, what):
+    return f"/memory/records/{world.record.pk}/lines/{what}"
+
+
+def test_several_lines_are_forgotten_in_one_revision_and_come_back_in_one(here, world):
+    before = texts(world.record)
+
+    answer = here.post(several(world, "forget"), ticked(world.a1, world.b0), headers=SCRIPT)
+
+    assert answer.status_code == 204
+    assert (latest(world).number, latest(world).cause) == (3, "forget")
+    assert {world.a1.text, world.b0.text}.isdisjoint(texts(world.record))
+    assert here.post(answer["X-Undo"], headers=SCRIPT).status_code == 204
+    assert texts(world.record) == before
+    assert wrong() == []
+
+
+def test_what_is_pinned_already_is_left_as_it_is(here, world):
+    here.post(f"/memory/lines/{world.a1.pk}/pin", headers=SCRIPT)
+    pinned = Line.objects.get(pinned=True, until=None)
+
+    answer = here.post(several(world, "pin"), ticked(pinned, world.b0, expected=3), headers=SCRIPT)
+    again = here.post(several(world, "pin"), ticked(pinned, expected=4), headers=SCRIPT)
+
+    assert (answer.status_code, again.status_code) == (204, 422)
+    assert Line.objects.filter(pinned=True, until=None).count() == 2
+    assert latest(world).number == 4
+
+
+def test_where_one_line_moved_none_is_changed(here, world):
+    edit(world.a1.pk, "Ada keeps wasps")
+
+    for what in ("forget", "pin"):
+        answer = here.post(several(world, what), ticked(world.b0, world.a1), headers=SCRIPT)
+        assert answer.status_code == 409
+        assert "Ada keeps wasps" in answer.content.decode()
+    assert world.b0.text in texts(world.record)
+    assert latest(world).number == 3
+
+
+def test_how_many_statements_it_takes_does_not_depend_on_how_many_lines(here, world):
+    def statements(*lines):
+        with CaptureQueriesContext(connection) as found:
+            here.post(several(world, "forget"), ticked(*lines, expected=99), headers=SCRIPT)
+        return len(found)
+
+    first = statements(world.a1)
+    assert statements(world.a0, world.b0) == first
+
+
+def test_without_a_script_several_are_chosen_and_copied_by_a_form(here, world):
+    html = here.get(home(world)).content.decode()
+    copied = here.post(several(world, "copy"), ticked(world.a1, world.b0))
+    nothing = here.post(several(world, "copy"), {}, follow=True)
+    forgotten = here.post(several(world, "forget"), ticked(world.a1), follow=True)
+
+    assert f'name="line" value="{world.a1.pk}" form="several"' in html
+    assert copied.content.decode() == f"{world.a1.text}\n{world.b0.text}\n"
+    assert copied["Content-Type"].startswith("text/plain")
+    assert "Tick lines first." in nothing.content.decode()
+    assert "Forgotten. The lines stay in history." in forgotten.content.decode()
+
+
+def test_lines_of_another_memory_are_not_reached_through_this_one(here, world, ben, profile):
+    theirs = Resource.objects.create(key="ben", name="Ben")
+    other = beekeeping(theirs)
+
+    answer = here.post(several(world, "forget"), ticked(other.a1), headers=SCRIPT)
+
+    assert answer.status_code == 422
+    assert here.post(several(other, "forget"), ticked(other.a1)).status_code == 404
+    assert other.a1.text in texts(other.record)
+
+
+def test_who_may_only_read_ticks_nothing(reader, world):
+    assert 'name="line"' not in reader.get(home(world)).content.decode()
+    assert reader.post(several(world, "forget"), ticked(world.a1)).status_code == 403
+    assert world.a1.text in texts(world.record)
+
+
+@pytest.mark.parametrize("what", ["burn", "edit"])
+def test_nothing_else_is_done_to_several(here, world, what):
+    assert here.post(several(world, what), ticked(world.a1)).status_code == 404
