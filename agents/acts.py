@@ -7,7 +7,7 @@ from uuid import UUID
 
 from django.contrib import messages
 from django.http import Http404, HttpRequest, HttpResponse
-from django.shortcuts import redirect
+from django.shortcuts import get_object_or_404, redirect
 from django.urls import reverse
 from django.views.decorators.http import require_POST
 
@@ -18,7 +18,8 @@ from agents.services.branch import branch
 from agents.services.fork import fork as fork_at
 from agents.views import page_of
 from memory.dispatch import OPERATIONS
-from memory.models import Thread
+from memory.models import Cycle, Thread
+from memory.services import again as work
 from memory.services.asked import ask_for
 from memory.services.change import Refused
 
@@ -156,6 +157,15 @@ def operate(request: HttpRequest, thread_id: UUID, operation: str) -> HttpRespon
         raise Http404
     _allowed(request, thread_id, Right.OPERATE)
     return _done(request, thread_id, lambda: ask_for(operation, thread_id))
+
+
+@require_POST
+def cancel(request: HttpRequest, thread_id: UUID, cycle_id: UUID) -> HttpResponse:
+    """Cancel what the Observer or the Reflector is doing; a turn that waits for it goes on."""
+    thread = _allowed(request, thread_id, Right.OPERATE)
+    here = Cycle.objects.filter(record__resource=thread.resource_id)
+    cycle = get_object_or_404(here, pk=cycle_id)
+    return _done(request, thread_id, lambda: work.cancel(cycle.pk, author=request.user))  # type: ignore[arg-type]
 
 
 @require_POST

@@ -19,6 +19,7 @@ from django.db.models import Q
 from django.utils import timezone
 
 from agents import intents
+from agents.allowed import allowed
 from agents.live import Rendered
 from agents.rooms import Room, rooms
 from memory.models import MemoryRecord
@@ -45,6 +46,7 @@ class ChatConsumer(AsyncWebsocketConsumer):  # type: ignore[misc]
 
     groups: list[str]
     room: Room | None = None
+    rights: frozenset[str] = frozenset()
 
     async def dispatch(self, message: dict[str, Any]) -> None:
         """Handle a message; an event touches no database, so it is spared the thread hop."""
@@ -92,8 +94,10 @@ class ChatConsumer(AsyncWebsocketConsumer):  # type: ignore[misc]
         user = self.scope["user"] = signed_in(self.scope)
         if not user.is_authenticated:
             return SIGNED_OUT, []
-        if not intents.may_see(user, self.thread_id):
+        rights = intents.rights_on(user, self.thread_id)
+        if rights is None:
             return NOT_FOUND, []
+        self.rights = rights
         found = MemoryRecord.objects.filter(
             Q(thread=self.thread_id)
             | Q(scope=MemoryRecord.Scope.RESOURCE, resource__threads=self.thread_id),
@@ -110,7 +114,8 @@ class ChatConsumer(AsyncWebsocketConsumer):  # type: ignore[misc]
         if not new:
             return
         self.sent.update((each.name, each.etag) for each in new)
-        await self._send("render", content="".join(each.partial for each in new))
+        content = "".join(each.partial for each in new)
+        await self._send("render", content=allowed(content, self.rights))
 
     async def dismiss(self) -> None:
         """Close the page's socket: its thread is gone."""

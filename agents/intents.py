@@ -7,6 +7,7 @@ from typing import Any
 from uuid import UUID
 
 from agents.access import Right, may, threads_for
+from agents.allowed import rights_of
 from agents.models import Turn
 from agents.services import attach
 from agents.services import send as prompts
@@ -15,16 +16,21 @@ from agents.services import turn as running
 Refused = prompts.BadPrompt
 
 
-def may_see(user: Any, thread_id: UUID) -> bool:
-    """Tell whether a user may see a thread."""
-    return threads_for(user, lab=True).filter(pk=thread_id).exists()
+def rights_on(user: Any, thread_id: UUID) -> frozenset[str] | None:
+    """Return the names of a user's rights on a thread; None where they may not see it."""
+    resource = _resource_of(user, thread_id)
+    return None if resource is None else rights_of(user, resource)
 
 
 def may_talk(user: Any, thread_id: UUID) -> bool:
     """Tell whether a user may send messages in a thread."""
-    seen = threads_for(user, lab=True).filter(pk=thread_id)
-    resource = seen.values_list("resource", flat=True).first()
+    resource = _resource_of(user, thread_id)
     return resource is not None and may(user, Right.CHAT, resource)
+
+
+def _resource_of(user: Any, thread_id: UUID) -> int | None:
+    seen = threads_for(user, lab=True).filter(pk=thread_id)
+    return seen.values_list("resource", flat=True).first()
 
 
 def say(

@@ -175,6 +175,8 @@ def state_and_words(cycle: Cycle, written: Observation | None) -> tuple[str, str
     if cycle.status == Cycle.Status.DONE:
         state, text = _DID[kind]
         return state, " · ".join(_parts(text, cycle.message_tokens, written))
+    if cycle.cancelled:
+        return "interrupted", f"⚠ {_NOUNS[kind]} cancelled"
     if cycle.interrupted:
         return "interrupted", f"⚠ {_NOUNS[kind]} interrupted"
     if cycle.status == Cycle.Status.DISCARDED:

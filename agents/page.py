@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from datetime import datetime
+from datetime import datetime, timedelta
 from functools import cached_property, lru_cache
 from typing import Any
 from uuid import UUID
@@ -38,6 +38,8 @@ from memory.services.look import options_in, scope_of
 
 WINDOW = 60
 LATEST_CYCLES = 5
+#: From how many cycles of a kind it is told how long the next one takes.
+LIKE_IT = 9
 MOST_MARKERS = 80
 #: How many lines the panel shows; the memory page shows all.
 MOST_LINES = 200
@@ -192,6 +194,12 @@ class Scene:
         mine = mine[:LATEST_CYCLES]
         mine = mine.select_related("thread")
         return list(mine.prefetch_related(Prefetch("observations", Observation.objects.all())))
+
+    def lasted(self, cycle: Cycle) -> list[timedelta]:
+        """Return how long the last cycles took that did the same as one of this memory."""
+        same = self._cycles.filter(lane=cycle.lane, kind=cycle.kind, status=Cycle.Status.DONE)
+        times = same.order_by("-started_at").values_list("started_at", "finished_at")
+        return [end - begin for begin, end in times[:LIKE_IT] if end is not None]
 
     @cached_property
     def cycles(self) -> list[Cycle]:

@@ -6,7 +6,10 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from datetime import datetime
 from itertools import groupby
+from statistics import median_low
 from typing import Any
+
+from django.urls import reverse
 
 from agents import words
 from agents.markers import LineShown, doing, line_shown, state_and_words
@@ -30,6 +33,7 @@ class Operation:
     detail: str
     thread: str = ""
     title: str = ""
+    cancel: str = ""
 
 
 @dataclass(frozen=True)
@@ -64,10 +68,24 @@ def _operation(scene: Scene, cycle: Cycle) -> Operation:
         words=text,
         since=at.isoformat(timespec="seconds"),
         since_words=words.ago(scene.now, at),
-        detail=" · ".join(_details(cycle)),
+        detail=" · ".join([*_details(cycle), *_usual(scene, cycle)]),
         thread=str(of.pk) if of else "",
         title=str(of) if of else "",
+        cancel=cancelling(scene, cycle),
     )
+
+
+def _usual(scene: Scene, cycle: Cycle) -> Iterator[str]:
+    """Yield how long a running cycle will take, as far as the last of its kind tell."""
+    if cycle.status == Cycle.Status.RUNNING and (took := scene.lasted(cycle)):
+        yield f"usually {words.lasted(median_low(took))}"
+
+
+def cancelling(scene: Scene, cycle: Cycle) -> str:
+    """Return where a running cycle is cancelled; empty for one that has ended."""
+    if cycle.status != Cycle.Status.RUNNING:
+        return ""
+    return reverse("cancel", args=[scene.thread_id, cycle.pk])
 
 
 def _is_elsewhere(scene: Scene, cycle: Cycle) -> bool:
@@ -262,6 +280,7 @@ class Blocked:
 
     since: str
     detail: str
+    skip: str
 
 
 def blocked(scene: Scene) -> Blocked | None:
@@ -272,7 +291,9 @@ def blocked(scene: Scene) -> Blocked | None:
     detail = [f"{words.tokens(cycle.message_tokens)} tokens"]
     detail += [f"attempt {cycle.attempt}"] if cycle.attempt > 1 else []
     detail.append(f"at most {scene.options.wait_seconds:g} s, then it is answered anyway")
-    return Blocked(cycle.started_at.isoformat(timespec="seconds"), " · ".join(detail))
+    detail += _usual(scene, cycle)
+    since = cycle.started_at.isoformat(timespec="seconds")
+    return Blocked(since, " · ".join(detail), cancelling(scene, cycle))
 
 
 def _waited_for(scene: Scene) -> Cycle | None:

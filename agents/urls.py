@@ -18,6 +18,7 @@ urlpatterns = [
     path("chat/<uuid:thread_id>/fork", acts.fork, name="fork"),
     path("chat/<uuid:thread_id>/discard", acts.discard, name="discard"),
     path("chat/<uuid:thread_id>/operate/<slug:operation>", acts.operate, name="operate"),
+    path("chat/<uuid:thread_id>/cycles/<uuid:cycle_id>/cancel", acts.cancel, name="cancel"),
     path("chat/<uuid:thread_id>/panel/", views.panel, name="panel"),
     path("chat/<uuid:thread_id>/regions", views.regions, name="regions"),
     path("chat/<uuid:thread_id>/earlier", views.earlier, name="earlier"),

@@ -23,6 +23,7 @@ from django.views.decorators.http import require_GET, require_POST
 
 from agents import live, uploads, words
 from agents.access import thread_or_404
+from agents.allowed import allowed, rights_of
 from agents.log import log_of
 from agents.models import AgentProfile, Turn
 from agents.page import Scene
@@ -123,14 +124,15 @@ def page_of(
     thread = thread_or_404(request, thread_id)
     now = timezone.now()
     regions = live.render(thread_id, live.NAMES, now=now)
+    rights = rights_of(request.user, thread.resource)
     editing = _editing(request, thread_id)
     profiles = list(AgentProfile.objects.order_by("name"))
     context = {
         **frame(request, page="chat", thread=thread),
         "title": str(thread),
         "keys": KEYS,
-        "regions": {name: _safe(each.html) for name, each in regions.items()},
-        "earlier": _earlier(thread_id, _position(request, "from")),
+        "regions": {name: _safe(allowed(each.html, rights)) for name, each in regions.items()},
+        "earlier": _earlier(thread_id, rights, _position(request, "from")),
         "pending": _is_pending(thread_id),
         "agents": profiles,
         "agent_name": next((a.name for a in profiles if a.slug == thread.agent), "the agent"),
@@ -182,7 +184,7 @@ def _position(request: HttpRequest, name: str) -> int | None:
 
 
 def _earlier(
-    thread_id: UUID, first: int | None, before: int | None = None
+    thread_id: UUID, rights: frozenset[str], first: int | None, before: int | None = None
 ) -> dict[str, Any] | None:
     """Return the entries from a position up to where the page's own log begins."""
     if first is None:
@@ -191,7 +193,7 @@ def _earlier(
     if before is None:
         before = Scene(thread_id, now).first
     log = log_of(Scene(thread_id, now, start=first), before=before)
-    html = get_template("chat/earlier.html").render({"log": log})
+    html = allowed(get_template("chat/earlier.html").render({"log": log}), rights)
     return {"html": _safe(html), "first": first, "before": before, "mark": log.mark}
 
 
@@ -199,9 +201,10 @@ def _earlier(
 @require_GET
 def earlier(request: HttpRequest, thread_id: UUID) -> HttpResponse:
     """Return older entries of a log, as a partial that takes its place above the newer ones."""
-    thread_or_404(request, thread_id)
+    thread = thread_or_404(request, thread_id)
+    rights = rights_of(request.user, thread.resource)
     first, before = _position(request, "from"), _position(request, "before")
-    shown = _earlier(thread_id, first or 1, before)
+    shown = _earlier(thread_id, rights, first or 1, before)
     return render(request, "chat/earlier.html#block", {"earlier": shown})
 
 
@@ -211,10 +214,11 @@ def panel(request: HttpRequest, thread_id: UUID) -> HttpResponse:
     """Show the live memory of a conversation alone, for a window of its own."""
     thread = thread_or_404(request, thread_id)
     shown = live.render(thread_id, PANEL, now=timezone.now())
+    rights = rights_of(request.user, thread.resource)
     context = {
         **frame(request, page="chat", thread=thread),
         "title": str(thread),
-        "regions": {name: _safe(each.html) for name, each in shown.items()},
+        "regions": {name: _safe(allowed(each.html, rights)) for name, each in shown.items()},
     }
     return render(request, "chat/panel.html", context)
 
@@ -226,9 +230,10 @@ def regions(request: HttpRequest, thread_id: UUID) -> HttpResponse:
 
     With ``only`` (names by comma) just these are looked at.
     """
-    thread_or_404(request, thread_id)
+    thread = thread_or_404(request, thread_id)
     only = request.GET.get("only")
     names = set(only.split(",")) & set(live.NAMES) if only else set(live.NAMES)
     rendered = live.render(thread_id, names, now=timezone.now())
     differing = (r for name, r in rendered.items() if request.GET.get(name) != r.etag)
-    return HttpResponse("".join(each.partial for each in differing))
+    rights = rights_of(request.user, thread.resource)
+    return HttpResponse(allowed("".join(each.partial for each in differing), rights))

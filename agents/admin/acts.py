@@ -310,6 +310,28 @@ def releasing_cycle(cycle: Cycle) -> Act:
     return _release("cycle", cycle, cycle.owner, cycle.record.resource, cycle.thread_id, carry_out)
 
 
+def cancelling_cycle(cycle: Cycle, author: Any) -> Act:
+    """Return the act of ending a running cycle that nobody wants now."""
+
+    def carry_out(given: Given) -> Done:
+        again.cancel(cycle.pk, author=author)
+        return Done("It is cancelled; it is tried again in a while.")
+
+    return Act(
+        name="cancel cycle",
+        title="Cancel a running cycle",
+        says="Whoever runs it writes nothing more, and an answer that waits for it goes on "
+        "without. Memory stays as it is; the work is tried again in a while.",
+        button="Cancel it",
+        carry_out=carry_out,
+        back=change_page(cycle),
+        resource=cycle.record.resource,
+        thread=cycle.thread_id,
+        facts=[("Running since", f"{cycle.started_at:%d %b %Y %H:%M:%S}")],
+        why=False,
+    )
+
+
 def releasing_turn(turn: Turn) -> Act:
     """Return the act of taking a turn from its runner."""
 

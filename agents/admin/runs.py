@@ -37,7 +37,7 @@ class CycleAdmin(Rows):
     search_fields = ("=id", "=record__id", "=thread__id", "error", "model")
     ordering = ("-pk",)
     readonly_fields = ("asked", "replied")
-    actions_detail = ("try_again", "release")
+    actions_detail = ("try_again", "cancel", "release")
 
     def resource_of(self, obj: Any) -> Resource:
         """Return whose memory was worked on."""
@@ -73,6 +73,12 @@ class CycleAdmin(Rows):
     def try_again(self, request: HttpRequest, object_id: str) -> HttpResponse:
         """Let it be tried again now."""
         return ask(request, self.admin_site, acts.trying_again(self._cycle(object_id)))
+
+    @action(description="Cancel…", url_path="cancel")
+    def cancel(self, request: HttpRequest, object_id: str) -> HttpResponse:
+        """End it because nobody wants it now."""
+        act = acts.cancelling_cycle(self._cycle(object_id), request.user)
+        return ask(request, self.admin_site, act)
 
     @action(description="Release lease…", url_path="release")
     def release(self, request: HttpRequest, object_id: str) -> HttpResponse:

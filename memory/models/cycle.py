@@ -15,6 +15,9 @@ from .record import MemoryRecord
 from .swift import FromNow, swap
 from .thread import Thread
 
+#: How the error of a cycle begins that somebody cancelled.
+CANCELLED = "Cancelled"
+
 
 class CycleLost(Exception):
     """Tell that a cycle no longer belongs to its caller; nothing was written."""
@@ -124,6 +127,11 @@ class Cycle(models.Model):
 
     def __str__(self) -> str:
         return f"{self.kind} {self.status}"
+
+    @property
+    def cancelled(self) -> bool:
+        """Tell whether somebody ended it because they did not want it then."""
+        return self.interrupted and self.error.startswith(CANCELLED)
 
     def renew(self, seconds: float) -> None:
         """Prolong the lease. Raises CycleLost when the cycle is no longer this owner's."""

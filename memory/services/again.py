@@ -1,7 +1,9 @@
-"""Let failed work be tried again at once, and take work from whoever no longer does it."""
+"""Let failed work be tried again at once, and take work from whoever does it."""
 
 from __future__ import annotations
 
+from datetime import timedelta
+from typing import TYPE_CHECKING
 from uuid import UUID
 
 from django.db import transaction
@@ -10,10 +12,16 @@ from django.db.models.functions import Now
 from memory.dispatch import dispatch
 from memory.events import CycleFailed
 from memory.models import Cycle
+from memory.models.cycle import CANCELLED
 from memory.publish import publish
 
 from .change import Refused, thread_of
 
+if TYPE_CHECKING:
+    from django.contrib.auth.models import User
+
+#: How long a lane rests after somebody cancelled its work: it must not begin again at once.
+REST = timedelta(minutes=2)
 RELEASED = "Somebody took this work back: its lease was released by hand."
 
 
@@ -55,6 +63,33 @@ def release(cycle_id: UUID) -> None:
         if cycle.thread_id is not None:
             publish(CycleFailed(thread=cycle.thread_id, record=cycle.record_id, cycle=cycle.pk))
         _wake(cycle)
+
+
+def cancel(cycle_id: UUID, *, author: User | None = None) -> None:
+    """End a running cycle because somebody does not want it now; its lane rests for a while.
+
+    Whoever runs it writes nothing more, and a turn that waits for it goes on without. The
+    attempt does not count: nothing went wrong. Raises Refused when it does not run.
+    """
+    with transaction.atomic():
+        cycle = _cycle(cycle_id)
+        by = f" by {author.get_username()}" if author else ""
+        ended = (
+            Cycle.objects.running()
+            .filter(pk=cycle_id, owner=cycle.owner)
+            .update(
+                status=Cycle.Status.FAILED,
+                error=f"{CANCELLED}{by}. Nothing was written; it is tried again in a while.",
+                interrupted=True,
+                attempt=max(0, cycle.attempt - 1),
+                finished_at=Now(),
+                next_attempt_at=Now() + REST,
+            )
+        )
+        if not ended:
+            raise Refused("This does not run any more: there is nothing to cancel.")
+        if cycle.thread_id is not None:
+            publish(CycleFailed(thread=cycle.thread_id, record=cycle.record_id, cycle=cycle.pk))
 
 
 def _cycle(cycle_id: UUID) -> Cycle:

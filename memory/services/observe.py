@@ -191,10 +191,15 @@ async def observe_while_waiting(
 ) -> None:
     """Let a turn wait for one observation, or for the one that is running, within a bound.
 
-    The work goes on in the background when the bound is reached; nothing is raised.
+    The work goes on in the background when the bound is reached; nothing is raised. What
+    somebody cancels is not waited for.
     """
     claimed = await sync_to_async(claim)(thread_id, waiting=True)
-    work = await at_most(seconds, _work(thread_id, claimed, resolve))
+
+    async def wanted() -> bool:
+        return claimed is None or await sync_to_async(_runs)(claimed)
+
+    work = await at_most(seconds, _work(thread_id, claimed, resolve), wanted=wanted)
     if claimed is None:
         work.cancel()
 
@@ -210,6 +215,12 @@ async def _work(thread_id: UUID, claimed: Claimed | None, resolve: Resolve) -> N
     while under_way:
         await asyncio.sleep(POLL_SECONDS)
         under_way = await sync_to_async(_still)(under_way)
+
+
+def _runs(claimed: Claimed) -> bool:
+    """Tell whether any cycle of a claim is under way still."""
+    mine = [share.cycle.pk for share in claimed.shares]
+    return Cycle.objects.running().filter(pk__in=mine).exists()
 
 
 def _under_way(thread_id: UUID) -> list[UUID]:

@@ -1,7 +1,10 @@
 """Forms of the chat page: branches, forks, operations, and what may not be done."""
 
+from datetime import timedelta
+
 import pytest
 from django.contrib.auth.models import Group
+from django.utils import timezone
 
 from agents.models import AgentProfile, RequestSnapshot, Turn
 from agents.services.branch import branch
@@ -9,7 +12,8 @@ from agents.services.fork import fork
 from agents.services.send import BadPrompt, send
 from agents.services.thread import start
 from memory.dispatch import OPERATIONS, asked
-from memory.models import Line, MemoryRecord, Message, Observation, Resource, Thread
+from memory.models import Cycle, Line, MemoryRecord, Message, Observation, Resource, Thread
+from memory.models.cycle import observer_lane
 from memory.services.change import Refused
 from memory.services.look import look
 from memory.services.shelve import hide
@@ -244,6 +248,7 @@ def test_a_viewer_reads_and_does_nothing(viewer, thread):
     assert 'id="composer"' not in html
     assert 'id="new-thread"' not in html
     assert 'data-may=""' in html
+    assert "data-needs" not in html
     for path, data in (
         ("send", {"text": "x"}),
         ("stop", {}),
@@ -278,6 +283,59 @@ def test_an_operator_tends_what_is_not_theirs_but_does_not_talk_there(
     with django_capture_on_commit_callbacks(execute=True):
         answer = operator.post(f"/chat/{thread.pk}/operate/observe", headers=SCRIPT)
     assert (answer.status_code, woken["observe"]) == (204, [thread.pk])
+
+
+def test_a_viewers_page_stays_without_controls_when_it_is_updated(viewer, signed_in, thread):
+    talked(thread, "One")
+    for path in ("regions", "panel/", "earlier?from=1&before=9"):
+        mine = signed_in.get(f"/chat/{thread.pk}/{path}").content.decode()
+        theirs = viewer.get(f"/chat/{thread.pk}/{path}").content.decode()
+        assert "data-needs" not in theirs, path
+        assert theirs.count("data-etag") == mine.count("data-etag")
+    assert "data-needs" in signed_in.get(f"/chat/{thread.pk}/regions").content.decode()
+
+
+# ---- what runs
+
+
+@pytest.fixture
+def buffering(thread):
+    """Return a cycle that runs, after two of the same kind that took 4 and 8 seconds."""
+    record = MemoryRecord.objects.create(scope="thread", resource=thread.resource, thread=thread)
+    shared = {"record": record, "thread": thread, "kind": "buffer", "epoch": 0}
+    shared["lane"], now = observer_lane(thread.pk), timezone.now()
+    shared["lease_expires_at"] = now + timedelta(minutes=1)
+    for seconds in (4, 8):
+        began = now - timedelta(minutes=seconds)
+        ended = began + timedelta(seconds=seconds)
+        Cycle.objects.create(status="done", started_at=began, finished_at=ended, **shared)
+    return Cycle.objects.create(**shared)
+
+
+def test_what_runs_says_how_long_it_usually_takes_and_is_cancelled(signed_in, thread, buffering):
+    html = page_of(signed_in, thread)
+    path = f"/chat/{thread.pk}/cycles/{buffering.pk}/cancel"
+    assert "usually 4.0 s" in html
+    assert f'formaction="{path}"' in html
+
+    assert signed_in.post(path, headers=SCRIPT).status_code == 204
+    again = signed_in.post(path, headers=SCRIPT)
+
+    html = page_of(signed_in, thread)
+    assert "Buffering cancelled" in html
+    assert "Cancelled by ada." in html
+    assert (again.status_code, path in html) == (422, False)
+
+
+def test_a_viewer_cancels_nothing_and_nobody_what_is_not_there(
+    viewer, signed_in, thread, buffering
+):
+    path = f"/chat/{thread.pk}/cycles/{buffering.pk}/cancel"
+    assert path not in page_of(viewer, thread)
+    assert viewer.post(path).status_code == 403
+    assert signed_in.post(f"/chat/{thread.pk}/cycles/{thread.pk}/cancel").status_code == 404
+    buffering.refresh_from_db()
+    assert buffering.status == "running"
 
 
 # ---- temporary

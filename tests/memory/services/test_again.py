@@ -7,8 +7,9 @@ from django.utils import timezone
 from memory.dispatch import cycles as switch
 from memory.models import Cycle
 from memory.models.cycle import CycleLost, observer_lane
-from memory.services.again import release, try_again
+from memory.services.again import cancel, release, try_again
 from memory.services.change import Refused
+from memory.services.cycles import observer_lanes
 
 from .editing import beekeeping, wrong
 
@@ -109,3 +110,30 @@ def test_what_does_not_run_is_not_released(world):
         release(running.pk)
     with pytest.raises(Refused, match="no such cycle"):
         release(world.thread.pk)
+
+
+def test_a_cancelled_cycle_writes_nothing_more_and_its_lane_rests(
+    world, bell, ada, django_capture_on_commit_callbacks
+):
+    running = cycle(world)
+
+    with django_capture_on_commit_callbacks(execute=True):
+        cancel(running.pk, author=ada)
+
+    with pytest.raises(CycleLost):
+        running.finish(Cycle.Status.DONE)
+    running.refresh_from_db()
+    assert (running.status, running.cancelled) == ("failed", True)
+    assert running.error.startswith("Cancelled by ada.")
+    lane = observer_lanes(world.record.pk, [world.thread.pk])[world.thread.pk]
+    assert (lane.open, lane.resting, lane.failures) == (False, True, 0)
+    assert bell.rung == []
+    assert wrong() == []
+
+
+def test_what_does_not_run_is_not_cancelled(world):
+    running = cycle(world)
+    cancel(running.pk)
+
+    with pytest.raises(Refused, match="nothing to cancel"):
+        cancel(running.pk)

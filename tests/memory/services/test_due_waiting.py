@@ -5,9 +5,11 @@ import pytest
 from asgiref.sync import sync_to_async
 from pydantic_ai.models.function import FunctionModel
 
-from memory.models import Cycle, Observation, Revision
+from memory.models import Cursor, Cycle, Observation, Revision
 from memory.services import observe
+from memory.services.again import cancel
 from memory.services.due import run_due
+from memory.services.late import late_done
 from memory.services.observe import observe_while_waiting
 from tests.fakes import Models
 from tests.memory.services import play
@@ -65,6 +67,27 @@ async def test_a_turn_at_the_ceiling_waits_for_its_observation(thread, models):
     prepared = await request(thread, may_wait=False)
     assert prepared.blocks[0].kind == "memory"
     assert (await Cycle.objects.aget()).kind == "observe"
+
+
+async def test_a_turn_goes_on_at_once_when_what_it_waits_for_is_cancelled(thread):
+    await talk(thread, 8)
+    models = Gated()
+    waits = asyncio.create_task(observe_while_waiting(thread.pk, seconds=60, resolve=models))
+    await models.waits.wait()
+    await sync_to_async(cancel)((await Cycle.objects.aget()).pk)
+    await asyncio.wait_for(waits, 10)
+
+    assert not await Observation.objects.aexists()
+    models.gate.set()
+    await late_done()
+    cycle = await Cycle.objects.aget()
+    assert (cycle.status, cycle.cancelled) == ("failed", True)
+    assert not await Observation.objects.aexists()
+    assert await sync_to_async(look_cursor)(thread) in (None, 0)
+
+
+def look_cursor(thread):
+    return Cursor.objects.filter(thread=thread).values_list("buffered_through", flat=True).first()
 
 
 async def test_a_turn_waits_no_longer_than_its_bound_and_the_late_result_is_kept(thread):
