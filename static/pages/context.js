@@ -2,7 +2,7 @@
 // The context pages: fold blocks, walk requests and blocks by key. What is open stands in the
 // address, so that asking for the page again, as updates do, brings the same blocks open.
 (() => {
-  const { one, all, keys } = window.studio;
+  const { one, all, keys, toast } = window.studio;
   const folds = () => all("button.fold");
   const show = (fold, open) => {
     fold.setAttribute("aria-expanded", String(open));
@@ -22,6 +22,20 @@
     event.preventDefault();
     show(fold, fold.getAttribute("aria-expanded") !== "true");
     note();
+  });
+  const copy = async (url) => {
+    try {
+      const answer = await fetch(url);
+      if (!answer.ok) throw new Error(answer.status);
+      await navigator.clipboard.writeText(await answer.text());
+      toast("Copied.");
+    } catch { toast("It could not be copied. Open the link to see the text."); }
+  };
+  document.addEventListener("click", (event) => {
+    const link = event.target.closest?.("a[data-copy-url]");
+    if (!link || event.ctrlKey || event.metaKey || event.shiftKey) return;
+    event.preventDefault();
+    copy(link.href);
   });
   const walk = (by) => (event) => {
     const rows = folds(), at = rows.indexOf(document.activeElement);

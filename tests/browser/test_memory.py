@@ -265,6 +265,30 @@ def test_the_keyboard_goes_through_views_and_revisions(studio, visit):
     assert page.locator("mark").count() >= 3
 
 
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_several_lines_are_ticked_forgotten_and_brought_back(studio, visit, scheme):
+    page = visit(studio, scheme=scheme)
+    go(page, studio, "/memory/{kitchen}/")
+    before = line_ids(page)
+    boxes = page.locator("#rows input[name=line]")
+    assert not page.locator("#several").is_visible()
+
+    boxes.nth(0).click()
+    boxes.nth(2).click(modifiers=["Shift"])
+    assert page.inner_text("#ticked") == "3 lines ticked"
+    assert violations(page) == []
+    shot(page, f"ticked-{scheme}")
+
+    page.locator(f"#line-{before[4]}").focus()
+    page.keyboard.press("x")
+    assert page.inner_text("#ticked") == "4 lines ticked"
+    page.keyboard.press("Delete")
+    rows_are(page, len(before) - 4)
+    assert not page.locator("#several").is_visible()
+    page.locator(".toast button").last.click()
+    rows_are(page, len(before))
+
+
 def test_shift_compares_two_revisions(studio, visit):
     page = visit(studio)
     go(page, studio, "/memory/{kitchen}/?rev=6")

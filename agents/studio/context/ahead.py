@@ -96,7 +96,8 @@ class Ahead:
     @cached_property
     def told(self) -> Sequence[Told]:
         """Return the agent's instructions and tools."""
-        return told(self.profile, self.view.options if self.view is not None else None)
+        found = told(self.profile, self.view.options if self.view is not None else None)
+        return [each for each in found if each.kind not in self.asked.drop]
 
     @cached_property
     def foreseen(self) -> Foreseen:
@@ -120,12 +121,16 @@ class Ahead:
     @cached_property
     def blocks(self) -> Sequence[Mapping[str, Any]]:
         """Return the blocks as they would be kept of the request."""
-        return [*(each.summary() for each in self.told), *self.foreseen.prepared.summary()]
+        dropped, prepared = self.asked.drop, self.foreseen.prepared
+        kept = [block for block in prepared.summary() if block["kind"] not in dropped]
+        return [*(each.summary() for each in self.told), *kept]
 
     @property
     def total(self) -> int:
         """Return the tokens of all that would be sent."""
-        return sum(each.tokens for each in self.told) + self.foreseen.prepared.tokens
+        prepared = self.foreseen.prepared
+        dropped = [block.tokens for block in prepared.blocks if block.kind in self.asked.drop]
+        return sum(each.tokens for each in self.told) + prepared.tokens - sum(dropped)
 
     @property
     def window(self) -> int | None:

@@ -11,6 +11,8 @@ from urllib.parse import urlencode
 from pydantic import ValidationError
 
 from agents.services.send import LONGEST_PROMPT
+from agents.services.told import INSTRUCTIONS, TOOLS
+from agents.studio.context.inspected import MEMORY, OTHERS, REMINDER
 from memory.config import merged, problems
 from memory.messages import safe_text
 from memory.models import MemoryRecord
@@ -23,6 +25,14 @@ OPTIONS: dict[str, tuple[type[int] | type[float], str, str]] = {
     "observation_tokens": (int, "Condense observations at", "tokens"),
     "context_tokens": (int, "Model window", "tokens"),
 }
+#: The blocks that may be supposed to be left out, and what the page calls them.
+DROPPABLE = {
+    INSTRUCTIONS: "system instructions",
+    TOOLS: "tools",
+    MEMORY: "observations",
+    OTHERS: "other conversations",
+    REMINDER: "reminder",
+}
 SCOPES = MemoryRecord.Scope.values
 
 
@@ -34,13 +44,14 @@ class Asked:
     options: Mapping[str, Any] = field(default_factory=dict)
     scope: str = ""
     activate: bool = False
+    drop: frozenset[str] = frozenset()
     typed: Mapping[str, str] = field(default_factory=dict)
     wrong: tuple[str, ...] = ()
 
     @property
     def supposes(self) -> bool:
         """Tell whether anything but a draft is supposed."""
-        return bool(self.options or self.scope or self.activate)
+        return bool(self.options or self.scope or self.activate or self.drop)
 
     @property
     def query(self) -> str:
@@ -50,7 +61,8 @@ class Asked:
 
 def read(query: Mapping[str, str]) -> Asked:
     """Return what a query asks to suppose; what is no number is said to be wrong."""
-    names = ("draft", *OPTIONS, "scope", "activate")
+    drops = {kind: f"without_{kind}" for kind in DROPPABLE}
+    names = ("draft", *OPTIONS, "scope", "activate", *drops.values())
     typed = {name: query.get(name, "").strip() for name in names}
     options, wrong = {}, []
     for name, (kind, label, _) in OPTIONS.items():
@@ -65,6 +77,7 @@ def read(query: Mapping[str, str]) -> Asked:
         options=options,
         scope=typed["scope"] if typed["scope"] in SCOPES else "",
         activate=bool(typed["activate"]),
+        drop=frozenset(kind for kind, name in drops.items() if typed[name]),
         typed=typed,
         wrong=tuple(wrong),
     )

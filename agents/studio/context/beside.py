@@ -27,6 +27,10 @@ class Notice:
 
 def reasons(ahead: Ahead) -> dict[str, str]:
     """Return why each kind of block would be empty, where it is."""
+    return {**_reasons(ahead), **dict.fromkeys(ahead.asked.drop, "left out, as you suppose")}
+
+
+def _reasons(ahead: Ahead) -> dict[str, str]:
     found = {
         INSTRUCTIONS: "the agent has none",
         TOOLS: "the agent has none, or its memory options switch them off",

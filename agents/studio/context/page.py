@@ -11,7 +11,7 @@ from agents import words
 from agents.models import RequestSnapshot
 from agents.omitted import WITHOUT_MEMORY
 from agents.studio.context.ahead import NEXT, Ahead
-from agents.studio.context.asked import OPTIONS
+from agents.studio.context.asked import DROPPABLE, OPTIONS
 from agents.studio.context.beside import fix, not_sent, notices, reasons
 from agents.studio.context.differ import (
     NAMES,
@@ -129,6 +129,10 @@ def ahead_context(
             for name, (_, label, hint) in OPTIONS.items()
         ],
         "unaccounted": inspected.total - inspected.accounted,
+        "drops": [
+            {"name": f"without_{kind}", "label": label, "on": kind in ahead.asked.drop}
+            for kind, label in DROPPABLE.items()
+        ],
         "keys": KEYS,
         "of_query": "next",
     }

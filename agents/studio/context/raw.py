@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from pprint import pformat
+from textwrap import indent
 from typing import Any
 from uuid import UUID
 
@@ -20,9 +22,11 @@ from pydantic_ai.messages import (
 
 from agents.services.told import INSTRUCTIONS, TOOLS
 from agents.studio.context.inspected import Inspected, Part, rows_of
+from agents.studio.context.secrets import masked
 from memory.services.request import text_block
 
 ROLES = {INSTRUCTIONS: "system", TOOLS: "tools"}
+WIDTH = 96
 ONLY_IN_ROWS = ("timestamp",)
 FILES = (BinaryContent, FileUrl, UploadedFile)
 
@@ -46,6 +50,11 @@ class Entry:
         if isinstance(self.content, str):
             return self.content
         return json.dumps(self.content, indent=2, ensure_ascii=False)
+
+    @property
+    def without_secrets(self) -> Entry:
+        """Return the entry with what looks like a secret masked."""
+        return replace(self, content=masked(self.content))
 
     @property
     def as_json(self) -> dict[str, Any]:
@@ -129,6 +138,33 @@ def _without_bytes(part: Any) -> Any:
         for item in part.content
     ]
     return replace(part, content=named)
+
+
+def as_python(request: Inspected, found: Sequence[Entry]) -> str:
+    """Return Python that builds a request with pydantic-ai; what is not kept is left out."""
+    kept = [each for each in found if each.content is not None]
+    messages = [_without_files(each.content) for each in kept if each.role not in ROLES.values()]
+    said = {each.kind: each.content for each in kept if each.role in ROLES.values()}
+    parts = [
+        f"# {request.total:,} tokens, estimated, in {len(messages)} messages.",
+        "from pydantic_ai import ModelMessagesTypeAdapter",
+        f"instructions = {pformat(said.get(INSTRUCTIONS), width=WIDTH)}",
+        f"tools = {pformat(said.get(TOOLS, []), width=WIDTH, sort_dicts=False)}",
+        "messages = ModelMessagesTypeAdapter.validate_python(\n"
+        f"{indent(pformat(messages, width=WIDTH, sort_dicts=False), '    ')}\n)",
+    ]
+    return "\n\n".join(parts) + "\n"
+
+
+def _without_files(payload: Any) -> Any:
+    """Return a message whose files are names, as their bytes are kept elsewhere."""
+    if isinstance(payload, list):
+        return [_without_files(each) for each in payload]
+    if not isinstance(payload, dict):
+        return payload
+    if payload.get("media_type") and payload.get("kind"):
+        return f"[{payload['media_type']} {payload.get('identifier', '')}]"
+    return {name: _without_files(each) for name, each in payload.items()}
 
 
 def download(

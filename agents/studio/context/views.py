@@ -30,7 +30,7 @@ from agents.studio.context.page import (
     strip_of,
     zone_of,
 )
-from agents.studio.context.raw import download, entries
+from agents.studio.context.raw import as_python, download, entries
 from agents.studio.context.rows import share
 from agents.studio.context.sent import Sent, inspected_of, snapshot_of
 from agents.studio.context.where import Search
@@ -153,7 +153,8 @@ def _entries(
 ) -> tuple[Inspected, Ahead | None, list[Any]]:
     inspected, found = _asked_for(thread, request.GET.get("of", NEXT), request)
     draft: ModelMessage | None = found.foreseen.prompt.message if found is not None else None
-    return inspected, found, entries(thread.pk, inspected, draft, most=most)
+    listed = entries(thread.pk, inspected, draft, most=most)
+    return inspected, found, [each.without_secrets for each in listed]
 
 
 @require_GET
@@ -185,6 +186,15 @@ def raw_json(request: HttpRequest, thread_id: UUID) -> HttpResponse:
     name = f"request-{inspected.key}.json"
     response["Content-Disposition"] = f'attachment; filename="{name}"'
     return response
+
+
+@never_cache
+@require_GET
+def raw_python(request: HttpRequest, thread_id: UUID) -> HttpResponse:
+    """Return a request as Python that builds it with pydantic-ai."""
+    thread = thread_or_404(request, thread_id)
+    inspected, _, listed = _entries(request, thread)
+    return HttpResponse(as_python(inspected, listed), content_type="text/plain; charset=utf-8")
 
 
 @never_cache

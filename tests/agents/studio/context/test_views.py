@@ -7,6 +7,7 @@ from django.core.cache import cache
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
+from pydantic_ai import ModelMessagesTypeAdapter
 
 from agents.models import RequestSnapshot, Turn
 from agents.services.begin import begin
@@ -16,6 +17,7 @@ from agents.services.turn import close
 from memory.models import Blob, Line, MemoryRecord, Message, Observation, Revision, Thread
 from memory.services import kept
 from memory.services.configure import configure
+from memory.services.look import record_of
 from memory.services.note import note
 from tests.memory.services.play import answer, buffer_all, question, request, say, talk, words
 
@@ -43,7 +45,15 @@ def html(response):
 def test_what_is_not_theirs_does_not_exist(client, ben, thread):
     asked(thread)
     client.force_login(ben)
-    for path in ("", "next.json", "raw/", "raw.json", "compare/?a=1&b=next", "requests/1/"):
+    for path in (
+        "",
+        "next.json",
+        "raw/",
+        "raw.json",
+        "raw.py",
+        "compare/?a=1&b=next",
+        "requests/1/",
+    ):
         assert client.get(f"/context/{thread.pk}/{path}").status_code == 404
 
 
@@ -143,6 +153,47 @@ def test_another_scope_may_be_supposed(page, thread, resource, profile):
     shown = html(page(thread, scope="resource"))
     assert "Simulated." in shown
     assert 'data-block="others"' in shown
+
+
+def test_a_block_may_be_supposed_away_and_what_it_costs_the_prefix_is_said(page, thread):
+    asked(thread, "One")
+    note(record_of(thread).pk, "Ada keeps bees.")
+    whole = page(thread, "raw.json").json()
+    (memory,) = [each for each in whole["entries"] if each["kind"] == "memory"]
+
+    less = page(thread, "raw.json", without_memory="1").json()
+    shown = html(page(thread, without_memory="1", without_tools="1"))
+
+    assert less["tokens"] == whole["tokens"] - memory["tokens"]
+    assert [each for each in whole["entries"] if each != memory] == less["entries"]
+    assert "Simulated." in shown
+    assert shown.count("left out, as you suppose") == 2
+    assert 'name="without_memory" value="1" checked' in shown
+    assert "Simulated." not in html(page(thread, without_nothing="1"))
+
+
+def test_a_request_is_copied_as_python_that_builds_it(page, thread):
+    asked(thread, "What do \"bees\" eat?\n'Wax'?")
+    code = page(thread, "raw.py", of="1").content.decode()
+
+    made = {}
+    exec(code, made)
+    entries = page(thread, "raw.json", of="1").json()["entries"]
+    said = [each["content"] for each in entries if each["role"] not in ("system", "tools")]
+    assert made["messages"] == ModelMessagesTypeAdapter.validate_python(said)
+    assert made["messages"][-1].parts[0].content == "What do \"bees\" eat?\n'Wax'?"
+    assert made["instructions"] == entries[0]["content"]
+
+
+SECRET = "sk-proj-abcDEF0123456789abcDEF0123456789"
+
+
+def test_keys_are_masked_wherever_a_request_is_shown_whole(page, thread):
+    asked(thread, f"My key is {SECRET}, keep it.")
+    for path in ("raw/", "raw.json", "raw.py"):
+        said = page(thread, path, of="1").content.decode()
+        assert SECRET not in said, path
+        assert "My key is sk-pro…[masked], keep it." in said, path
 
 
 def test_open_blocks_are_named_in_the_address(page, thread):
