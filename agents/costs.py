@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from decimal import Decimal
+from typing import Any
 
+from django.db.models import IntegerField, Q, QuerySet, Sum
+from django.db.models.fields.json import KeyTextTransform
+from django.db.models.functions import Cast, Coalesce
 from genai_prices import Usage, calc_price
 
 from memory.tiers import OFFLINE
@@ -41,6 +45,37 @@ class Spent:
         if not self.known:
             return words(None)
         return f"{words(self.dollars)} and {self.unknown} more, {UNKNOWN}"
+
+
+def of_turns(turns: QuerySet[Any], *groups: str) -> list[dict[str, Any]]:
+    """Sum what turns used by some of their fields, and by the model that answered.
+
+    ``calls``, ``read`` and ``wrote`` are of all; ``dollars`` and ``priced`` (calls) of those
+    whose cost was known when they were answered.
+    """
+
+    def total(name: str, **only: Any) -> Coalesce:
+        number = Cast(KeyTextTransform(name, "usage"), IntegerField())
+        return Coalesce(Sum(number, **only), 0)
+
+    rows = turns.order_by().values(*groups, "model")
+    return list(
+        rows.annotate(
+            calls=total("requests"),
+            read=total("input_tokens"),
+            wrote=total("output_tokens"),
+            dollars=Sum("cost"),
+            priced=total("requests", filter=Q(cost__isnull=False)),
+        ).filter(Q(calls__gt=0) | Q(read__gt=0))
+    )
+
+
+def spent_on(row: Mapping[str, Any], otherwise: str) -> Spent:
+    """Return what a row of such sums cost; ``otherwise`` is the model where none was noted."""
+    if row["model"]:
+        return Spent(row["dollars"] or Decimal(0), row["priced"], row["calls"] - row["priced"])
+    cost, calls = price(otherwise, row["read"], row["wrote"]), max(1, row["calls"])
+    return Spent(unknown=calls) if cost is None else Spent(cost, known=calls)
 
 
 def price(model: str, input_tokens: int, output_tokens: int) -> Decimal | None:

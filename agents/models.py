@@ -103,6 +103,16 @@ class Turn(models.Model):
     lease_expires_at = models.DateTimeField(null=True, blank=True)
     stop_requested = models.BooleanField(default=False)
     usage = models.JSONField(default=dict, blank=True)
+    model = models.CharField(
+        max_length=200, blank=True, help_text="What answered; empty where no model was asked."
+    )
+    cost = models.DecimalField(
+        max_digits=12,
+        decimal_places=6,
+        null=True,
+        blank=True,
+        help_text="In US dollars, at the prices when it was answered; empty where not known.",
+    )
     error = models.TextField(blank=True)
     first_position = models.BigIntegerField(null=True, blank=True)
     last_position = models.BigIntegerField(null=True, blank=True)

@@ -73,6 +73,8 @@ class TurnOut(Schema):
     text: str
     error: str
     usage: dict[str, Any]
+    model: str
+    cost: Decimal | None
     first_position: int | None
     last_position: int | None
     created_at: datetime

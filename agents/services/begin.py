@@ -29,7 +29,7 @@ from memory.services.prepare import Prepared, plain, prepare_from
 from ..events import TurnStarted
 from ..models import AgentProfile, RequestSnapshot, Turn, lease
 from .attach import contents
-from .close import close_lapsed
+from .close import NOTHING, Used, close_lapsed
 from .told import Told, request_hash, told
 
 logger = logging.getLogger(__name__)
@@ -54,7 +54,7 @@ class Running:
     since: list[Raw] = field(default_factory=list)
     text: str = ""
     saved: str = ""
-    usage: dict[str, int] = field(default_factory=dict)
+    used: Used = NOTHING
     stop: CancellationToken = field(default_factory=CancellationToken)
 
     @property

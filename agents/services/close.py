@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import asdict, dataclass, field
+from decimal import Decimal
 from uuid import UUID, uuid4
 
 from django.db import transaction
@@ -23,6 +25,18 @@ from ..models import Turn
 DIED = "The server stopped while this was being answered."
 
 
+@dataclass(frozen=True)
+class Used:
+    """Hold which model answered a turn, what it read and wrote, and what that cost in dollars."""
+
+    usage: dict[str, int] = field(default_factory=dict)
+    model: str = ""
+    cost: Decimal | None = None
+
+
+NOTHING = Used()
+
+
 def close_turn(
     turn: Turn,
     status: Turn.Status,
@@ -30,7 +44,7 @@ def close_turn(
     messages: Sequence[ModelMessage] = (),
     after: int | None = None,
     error: str = "",
-    usage: dict[str, int] | None = None,
+    used: Used = NOTHING,
 ) -> list[Raw]:
     """Close a turn with its last messages, in one transaction; return these as stored.
 
@@ -40,7 +54,7 @@ def close_turn(
     # Within another transaction this is part of it: a savepoint would be two statements more.
     with transaction.atomic(savepoint=False):
         if status == Turn.Status.DONE and after is not None:
-            turn.close(status, usage=usage or {}, last_position=after + len(messages))
+            turn.close(status, last_position=after + len(messages), **asdict(used))
             stored = append_within(turn.thread_id, messages, at=timezone.now())
             _correct(turn, stored, after + len(messages))
         else:
@@ -49,7 +63,7 @@ def close_turn(
             stored = append_within(turn.thread_id, tail, at=timezone.now())
             last = Message.objects.filter(thread=turn.thread_id).order_by("-position")
             position = last.values_list("position", flat=True).first()
-            turn.close(status, error=error, usage=usage or {}, last_position=position)
+            turn.close(status, error=error, last_position=position, **asdict(used))
         publish(TurnClosed(thread=turn.thread_id, turn=turn.number, status=status.value))
         telemetry.closed("turn", turn.pk, status.value)
     return stored

@@ -44,7 +44,7 @@ def _copy(turn: Turn, child: Thread, position: int) -> Turn:
     copied = {
         field.attname: getattr(turn, field.attname)
         for field in Turn._meta.concrete_fields
-        if field.attname not in ("id", "key", "lease_token", "lease_expires_at", "usage")
+        if field.attname not in ("id", "key", "lease_token", "lease_expires_at", "usage", "cost")
     }
     copy = Turn(**{**copied, "thread_id": child.pk, "key": uuid4(), "draft_text": ""})
     copy.stop_requested = False

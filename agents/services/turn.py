@@ -39,13 +39,14 @@ from memory.services.cycles import Resolve, resolve_model
 from memory.services.kept import Raw
 from memory.services.prepare import Prepared, due
 
+from .. import costs
 from ..actor import build
 from ..aloud import Aloud
 from ..events import TurnDelta
 from ..models import Turn, TurnLost
 from ..tools import Deps
 from .begin import Running, begin
-from .close import close_turn
+from .close import Used, close_turn
 
 logger = logging.getLogger(__name__)
 
@@ -148,7 +149,7 @@ async def _answer(running: Running, memory: TurnMemory, resolve: Resolve) -> Non
         cancellation_token=running.stop,
         infer_name=False,
     )
-    running.usage = _usage(result.usage)
+    running.used = _used(profile.model_name, result.usage)
     if running.text:
         await _send_delta(running)
 
@@ -185,12 +186,11 @@ class Hearing:
             await _send_delta(running)
 
 
-def _usage(usage: RunUsage) -> dict[str, int]:
-    return {
-        "requests": usage.requests,
-        "input_tokens": usage.input_tokens,
-        "output_tokens": usage.output_tokens,
-    }
+def _used(model: str, usage: RunUsage) -> Used:
+    """Return what an answer took, priced now: prices and agents change."""
+    read, wrote = usage.input_tokens, usage.output_tokens
+    counts = {"requests": usage.requests, "input_tokens": read, "output_tokens": wrote}
+    return Used(counts, model, costs.price(model, read, wrote))
 
 
 def _said(event: object) -> str | None:
@@ -278,7 +278,7 @@ def close(
             messages=messages,
             after=running.after if running.prepared else None,
             error=error,
-            usage=running.usage,
+            used=running.used,
         )
         if _may_be_due(running, stored):
             dispatch(turn.thread_id)

@@ -4,7 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agents.costs import UNKNOWN, Spent, price, words
+from agents.costs import UNKNOWN, Spent, of_turns, price, spent_on, words
+from agents.models import Turn
 
 amounts = st.none() | st.decimals(0, 1000, places=6)
 
@@ -49,3 +50,23 @@ def test_a_sum_says_how_much_of_it_is_not_known(some, others):
     assert both == Spent.of(some) + Spent.of(others)
     assert both.known + both.unknown == len(some) + len(others)
     assert (UNKNOWN in str(both)) == (None in [*some, *others])
+
+
+@pytest.mark.django_db
+def test_what_was_noted_when_it_was_answered_holds_whatever_the_agent_is_now(thread):
+    used = {"requests": 2, "input_tokens": 1_000_000, "output_tokens": 0}
+    known = {"thread": thread, "status": "done", "usage": used}
+    Turn.objects.create(number=1, model="openai:gpt-5-mini", cost="0.25", **known)
+    Turn.objects.create(number=2, model="ollama:llama3", **known)
+    Turn.objects.create(number=3, **known)
+    Turn.objects.create(thread=thread, number=4, status="failed", model="offline")
+
+    rows = of_turns(Turn.objects.all(), "thread")
+    spent = sum((spent_on(row, "openai:gpt-5-mini") for row in rows), Spent())
+
+    assert [row["model"] for row in sorted(rows, key=lambda row: row["model"])] == [
+        "",
+        "ollama:llama3",
+        "openai:gpt-5-mini",
+    ]
+    assert (spent.dollars, spent.known, spent.unknown) == (Decimal("0.5"), 4, 2)

@@ -9,9 +9,8 @@ from functools import cached_property
 from typing import Any
 from zoneinfo import ZoneInfo
 
-from django.db.models import Count, IntegerField, Q, QuerySet, Sum
-from django.db.models.fields.json import KeyTextTransform
-from django.db.models.functions import Cast, Now
+from django.db.models import Count, Q, QuerySet, Sum
+from django.db.models.functions import Now
 
 from agents import costs, words
 from agents.access import Role, role_of, threads_for
@@ -169,25 +168,13 @@ class Board:
         ]
 
     def _actor(self) -> Part:
-        def total(name: str) -> Sum:
-            return Sum(Cast(KeyTextTransform(name, "usage"), IntegerField()))
-
         turns = Turn.objects.filter(thread__in=self.mine, finished_at__gte=self.midnight)
-        used = turns.order_by().values("thread__agent")
-        used = used.annotate(
-            calls=total("requests"), read=total("input_tokens"), wrote=total("output_tokens")
-        )
         models = {profile.slug: profile.model_name for profile in self.profiles}
         calls = read = wrote = 0
         spent = costs.Spent()
-        for each in used.filter(calls__gt=0):
-            cost = costs.price(models.get(each["thread__agent"], ""), each["read"], each["wrote"])
+        for each in costs.of_turns(turns, "thread__agent"):
             calls, read, wrote = calls + each["calls"], read + each["read"], wrote + each["wrote"]
-            spent += (
-                costs.Spent(unknown=each["calls"])
-                if cost is None
-                else costs.Spent(cost, known=each["calls"])
-            )
+            spent += costs.spent_on(each, models.get(each["thread__agent"], ""))
         return _role("Actor", calls, read, wrote, spent)
 
     def _worker(self, name: str, kinds: tuple[Cycle.Kind, ...]) -> Part:

@@ -17,15 +17,13 @@ from django.db.models import (
     Count,
     Exists,
     F,
-    IntegerField,
     Max,
     OuterRef,
     Q,
     Subquery,
     Sum,
 )
-from django.db.models.fields.json import KeyTextTransform
-from django.db.models.functions import Cast, Coalesce
+from django.db.models.functions import Coalesce
 
 from agents import costs, words
 from agents.gauges import Bar, Gauge
@@ -267,15 +265,12 @@ class Page:
     # ---- cost
 
     @cached_property
-    def _used(self) -> dict[UUID, tuple[int, int]]:
-        """Return the tokens that the answers of each thread read and wrote."""
-
-        def total(name: str) -> Sum:
-            return Sum(Cast(KeyTextTransform(name, "usage"), IntegerField()))
-
-        found = Turn.objects.filter(thread__in=self.ids).values_list("thread").order_by()
-        summed = found.annotate(read=total("input_tokens"), wrote=total("output_tokens"))
-        return {thread: (read or 0, wrote or 0) for thread, read, wrote in summed}
+    def _used(self) -> dict[UUID, list[dict[str, Any]]]:
+        """Return what the answers of each thread used, by the model that gave them."""
+        found: dict[UUID, list[dict[str, Any]]] = defaultdict(list)
+        for row in costs.of_turns(Turn.objects.filter(thread__in=self.ids), "thread"):
+            found[row["thread"]].append(row)
+        return found
 
     @cached_property
     def _memory_cost(self) -> dict[UUID, costs.Spent]:
@@ -300,13 +295,9 @@ class Page:
         return spent
 
     def _cost(self, thread: Thread, profile: AgentProfile | None) -> costs.Spent:
-        read, wrote = self._used.get(thread.pk, (0, 0))
         spent = self._memory_cost.get(thread.pk, costs.Spent())
-        if not (read or wrote):
-            return spent
-        return spent + costs.Spent.of(
-            [costs.price(profile.model_name if profile else "", read, wrote)]
-        )
+        otherwise = profile.model_name if profile else ""
+        return sum((costs.spent_on(row, otherwise) for row in self._used[thread.pk]), spent)
 
     # ---- search
 

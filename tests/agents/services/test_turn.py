@@ -1,11 +1,13 @@
 import asyncio
+from decimal import Decimal
 
 import pytest
 from asgiref.sync import sync_to_async
 from pydantic_ai.messages import ToolCallPart, ToolReturnPart
 from pydantic_ai.models.function import FunctionModel
 
-from agents.models import RequestSnapshot, Turn
+from agents.costs import price
+from agents.models import AgentProfile, RequestSnapshot, Turn
 from agents.services.begin import begin
 from agents.services.send import withdraw
 from agents.services.turn import run_turns
@@ -30,6 +32,19 @@ async def test_a_prompt_is_answered_and_both_are_stored(thread, models):
     assert await texts() == ["Hello", "Understood."]
     assert (turn.first_position, turn.last_position, turn.draft_text) == (1, 2, "")
     assert turn.started_at <= turn.finished_at
+    assert (turn.model, turn.cost) == ("fake", None)
+
+
+async def test_a_turn_keeps_what_answered_it_and_what_that_cost_then(thread, models, profile):
+    await AgentProfile.objects.filter(pk=profile.pk).aupdate(model="openai:gpt-5-mini")
+    await talk(thread, models, "Hello")
+    await AgentProfile.objects.filter(pk=profile.pk).aupdate(model="offline")
+
+    turn = await Turn.objects.aget()
+    used = turn.usage["input_tokens"], turn.usage["output_tokens"]
+    assert turn.model == "openai:gpt-5-mini"
+    assert turn.cost > 0
+    assert turn.cost == pytest.approx(price(turn.model, *used), abs=Decimal("0.000001"))
 
 
 async def test_a_conversation_becomes_memory(thread, models):
