@@ -166,9 +166,9 @@ def _last_failure(scene: Scene) -> str:
     latest = next(ended, None)
     if latest is None or latest.status != Cycle.Status.FAILED or latest.finished_at is None:
         return ""
-    return (
-        f"Last {_noun(latest)} failed at {words.clock(latest.finished_at.astimezone(scene.zone))}"
-    )
+    how = "cancelled" if latest.cancelled else "failed"
+    at = words.clock(latest.finished_at.astimezone(scene.zone))
+    return f"Last {_noun(latest)} {how} at {at}"
 
 
 def _noun(cycle: Cycle) -> str:

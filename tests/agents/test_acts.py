@@ -323,6 +323,7 @@ def test_what_runs_says_how_long_it_usually_takes_and_is_cancelled(signed_in, th
 
     html = page_of(signed_in, thread)
     assert "Buffering cancelled" in html
+    assert "Last observation cancelled at" in html
     assert "Cancelled by ada." in html
     assert (again.status_code, path in html) == (422, False)
 

@@ -199,6 +199,14 @@ def test_a_failed_cycle_is_tried_again(client, world, running):
     assert AuditEntry.objects.get(action="retry").thread == world.thread.pk
 
 
+def test_a_running_cycle_is_cancelled_once(client, world, running):
+    assert "Cancel a running cycle" in client.get(place("cancel", running)).content.decode()
+    assert client.post(place("cancel", running)).status_code == 302
+    assert client.post(place("cancel", running)).status_code == 422
+    running.refresh_from_db()
+    assert running.cancelled
+
+
 def test_a_lease_is_released_and_says_whose_it_was(client, world, running):
     assert str(running.owner) in client.get(place("release", running)).content.decode()
     assert client.post(place("release", running)).status_code == 302
