@@ -45,6 +45,13 @@ def fail_a_call(thread):
     return Cycle.objects.filter(status="failed").latest("started_at")
 
 
+def memories(requests):
+    """Return the hashes of the memory blocks of requests."""
+    return {
+        block["hash"] for each in requests for block in each.blocks if block["kind"] == "memory"
+    }
+
+
 def make():
     from agents.models import RequestSnapshot
     from agents.services.thread import start
@@ -70,13 +77,11 @@ def make():
     asyncio.run(talk(full, offline, SAID[0], MANUAL, SAID[1]))
     configure(full.pk, {"context_tokens": 1000})
     gone = start(resource, profile, title="Long ago")
-    asyncio.run(talk(gone, offline, *SAID))
-    hashes = {
-        block["hash"]
-        for shot in RequestSnapshot.objects.filter(turn__thread=gone)
-        for block in shot.blocks
-        if block["kind"] == "memory"
-    }
+    # In other words: what is remembered alike is kept once, and would be gone for both.
+    asyncio.run(talk(gone, offline, *(f"Years ago I wrote: {said}" for said in SAID)))
+    hashes = memories(RequestSnapshot.objects.filter(turn__thread=gone))
+    shared = hashes & memories(RequestSnapshot.objects.exclude(turn__thread=gone))
+    assert not shared, "Other conversations remember the same, and would lose their texts too."
     Blob.objects.filter(hash__in=hashes).delete()
     busy = start(resource, profile, title="Busy")
     asyncio.run(talk(busy, offline, *SAID[:3]))
