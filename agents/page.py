@@ -337,11 +337,15 @@ class Scene:
 
     @cached_property
     def line_totals(self) -> tuple[int, int]:
-        """Return how many lines are visible, and their tokens."""
+        """Return how many lines are visible, and their tokens as sent."""
         if self.record is None:
             return 0, 0
-        lines = Line.objects.as_of(self.record.pk, self.record.revision)
-        found = lines.aggregate(count=Count("pk"), tokens=Sum("tokens"))
+        record = self.record
+        latest = Revision.objects.filter(record=record.pk, number=record.revision)
+        lines = Line.objects.as_of(record.pk, record.revision).annotate(
+            size=Subquery(latest.values("tokens_after"))
+        )
+        found = lines.aggregate(count=Count("pk"), tokens=Max("size"))
         return found["count"], found["tokens"] or 0
 
     @property

@@ -9,6 +9,7 @@ import json
 import re
 import types
 from dataclasses import replace
+from datetime import datetime
 from functools import lru_cache
 from importlib import resources
 from threading import Lock
@@ -25,7 +26,8 @@ from pydantic_ai.messages import (
 )
 
 from memory.detach import Missing
-from memory.engine.values import Part, PartKind
+from memory.engine.size import line_tokens
+from memory.engine.values import LineKind, Part, PartKind
 from memory.headers import TEXT_TYPES
 from memory.media_tokens import Shape, detail_of, media_tokens
 from memory.messages import attachments, gap_of, media_type_of, parts_of, safe_text
@@ -162,6 +164,11 @@ def clip(text: str, limit: int) -> str:
 def warm() -> None:
     """Load the token ranks now; call it once when a process starts."""
     TOKENIZER.warm()
+
+
+def count_line(kind: str, text: str, said_at: datetime | None) -> int:
+    """Return what a line of memory costs as it is sent, without the header of its day."""
+    return line_tokens(LineKind(kind), text, said_at, tokenizer=TOKENIZER)
 
 
 def count_message(message: ModelMessage, model: str = "") -> int:

@@ -7,6 +7,7 @@ from zoneinfo import available_timezones
 
 from django import forms
 from django.contrib import admin, messages
+from django.db import transaction
 from django.db.models import Count, QuerySet
 from django.http import FileResponse, HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404
@@ -17,6 +18,7 @@ from memory.models import Media, Message, Resource, Thread
 from memory.services import shelve
 from memory.services.asked import ask_for
 from memory.services.change import Refused
+from memory.services.sizes import recount_resource
 
 from . import acts
 from .asking import ask
@@ -69,6 +71,13 @@ class ResourceAdmin(Rows):
         """Return the resource itself."""
         found: Resource = obj
         return found
+
+    def save_model(self, request: HttpRequest, obj: Any, form: Any, change: bool) -> None:
+        """Store a resource; another time zone moves the days its memory is listed under."""
+        with transaction.atomic():
+            super().save_model(request, obj, form, change)
+            if change and "time_zone" in form.changed_data:
+                recount_resource(obj.pk)
 
     @display(description="Members", ordering="of_members")
     def members_count(self, obj: Any) -> int:

@@ -6,7 +6,7 @@ from typing import Any
 
 from django import forms
 from django.contrib import messages
-from django.db.models import Count, IntegerField, OuterRef, Q, QuerySet, Subquery, Sum
+from django.db.models import Count, IntegerField, OuterRef, Q, QuerySet, Subquery
 from django.db.models.functions import Coalesce
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.shortcuts import get_object_or_404
@@ -61,18 +61,15 @@ class RecordAdmin(Rows):
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[MemoryRecord]:
         """Return records with the size of what each shows, and what works on it."""
-        visible = Line.objects.filter(
-            Q(until__isnull=True) | Q(until__gt=OuterRef("revision")),
-            observation__record=OuterRef("pk"),
-            since__lte=OuterRef("revision"),
-        )
-        size = visible.order_by().values("observation__record").annotate(total=Sum("tokens"))
+        latest = Revision.objects.filter(record=OuterRef("pk"), number=OuterRef("revision"))
         agent = AgentProfile.objects.filter(slug=OuterRef("thread__agent"))
         running = Q(cycles__status=Cycle.Status.RUNNING)
         failed = Q(cycles__status=Cycle.Status.FAILED)
         found = super().get_queryset(request)
         return found.annotate(
-            of_lines=Coalesce(Subquery(size.values("total")), 0, output_field=IntegerField()),
+            of_lines=Coalesce(
+                Subquery(latest.values("tokens_after")), 0, output_field=IntegerField()
+            ),
             of_agent=Subquery(agent.values("memory_options")),
             of_running=Count("cycles", filter=running, distinct=True),
             of_failed=Count("cycles", filter=failed, distinct=True),

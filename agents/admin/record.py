@@ -6,12 +6,14 @@ import json
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
+from zoneinfo import ZoneInfo
 
 from django.core import serializers
-from django.db.models import Count, Sum
+from django.db.models import Count
 
-from memory.models import Cursor, Cycle, Line, MemoryRecord, Observation, Revision
+from memory.models import Cursor, Cycle, MemoryRecord, Observation, Revision
 from memory.services.look import visible_lines
+from memory.services.sizes import size_of
 
 TABS = {
     "overview": "Overview",
@@ -47,8 +49,8 @@ def page_of(record: MemoryRecord, tab: str, start: str) -> RecordPage:
 
 
 def _overview(record: MemoryRecord, begin: int | None) -> dict[str, Any]:
-    lines = Line.objects.as_of(record.pk, record.revision)
-    seen = lines.aggregate(count=Count("pk"), tokens=Sum("tokens"))
+    lines = visible_lines(record.pk, record.revision)
+    tokens = size_of(lines, ZoneInfo(record.resource.time_zone))
     kinds = Observation.objects.filter(record=record).order_by().values_list("kind")
     counted = dict(kinds.annotate(count=Count("pk")))
     cursors = Cursor.objects.filter(record=record).select_related("thread").order_by("-pk")
@@ -60,8 +62,8 @@ def _overview(record: MemoryRecord, begin: int | None) -> dict[str, Any]:
             ("Revision", f"{record.revision:,}"),
             ("Epoch", f"{record.epoch:,}"),
             ("Generation", f"{record.generation:,}"),
-            ("Visible lines", f"{seen['count']:,}"),
-            ("Tokens of them", f"{seen['tokens'] or 0:,}"),
+            ("Visible lines", f"{len(lines):,}"),
+            ("Tokens of them", f"{tokens:,}"),
             *((f"Rows: {kind}", f"{count:,}") for kind, count in sorted(counted.items())),
             ("Made", f"{record.created_at:%d %b %Y %H:%M}"),
             ("Closed", f"{record.closed_at:%d %b %Y %H:%M}" if record.closed_at else "no"),

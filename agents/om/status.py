@@ -12,8 +12,9 @@ from django.db.models import Max, Sum
 from pydantic import ValidationError
 
 from memory.config import effective, explain, options_of_agent, problems
-from memory.models import Cycle, Line, MemoryRecord, Message, Observation, Thread
+from memory.models import Cycle, MemoryRecord, Message, Observation, Thread
 from memory.services.operate import gauges
+from memory.services.sizes import tokens_at
 
 from .outcome import newest_thread
 from .table import write_json, write_table
@@ -88,7 +89,6 @@ def _options(record: MemoryRecord) -> list[dict[str, Any]]:
 def _row(record: MemoryRecord) -> dict[str, Any]:
     thread = newest_thread(record)
     observe, reflect = _thresholds(record, thread)
-    lines = Line.objects.as_of(record.pk, record.revision)
     cycles = Cycle.objects.filter(record=record)
     return {
         "record": record.pk,
@@ -99,7 +99,7 @@ def _row(record: MemoryRecord) -> dict[str, Any]:
         "generation": record.generation,
         "pending_tokens": _pending(record, thread),
         "pending_threshold": observe,
-        "observation_tokens": lines.aggregate(total=Sum("tokens"))["total"] or 0,
+        "observation_tokens": tokens_at(record.pk, record.revision),
         "observation_threshold": reflect,
         "running": cycles.running().count(),
         "failed": cycles.filter(status=Cycle.Status.FAILED).count(),

@@ -16,6 +16,7 @@ from django.db.models import Model
 from memory import media
 from memory.models import Cursor, Media, MemoryRecord, Resource, Thread
 from memory.services import kept
+from memory.services.sizes import recount_resource
 from memory.verify import verify
 
 from .read import BadBundle, Bundle
@@ -24,6 +25,7 @@ from .values import of_resource
 
 CREATE, UPDATE, SKIP, CONFLICT = "create", "update", "skip", "conflict"
 OUTCOMES = (CREATE, UPDATE, SKIP, CONFLICT)
+COUNTED_AS_SENT = 2
 MOST_TOLD = 20
 
 Running = Callable[[], Mapping[UUID, int]]
@@ -104,6 +106,9 @@ def _store(bundle: Bundle, report: Report, running: Running, dry_run: bool) -> N
     resource = _resource(bundle)
     for table, rows in new:
         _insert(table, rows, resource)
+    if bundle.version < COUNTED_AS_SENT or report.counts["resource"][UPDATE]:
+        # Another time zone moves the days that lines are listed under.
+        recount_resource(resource.pk)
     connection.check_constraints()
     report.problems += _violations(bundle, resource, running)
     if report.sound and not dry_run:

@@ -20,7 +20,7 @@ from memory.models.blob import digest
 
 from .tables import MEMORY, Table
 from .values import BadValue, by_word, from_json, of_resource
-from .write import FORMAT, VERSION
+from .write import FORMAT, KNOWN, VERSION
 
 
 class BadBundle(ValueError):
@@ -40,12 +40,14 @@ class Bundle:
     files: dict[str, tuple[bytes, Media]] = field(default_factory=dict)
     members: tuple[str, ...] = ()
     unknown: set[str] = field(default_factory=set)
+    version: int = VERSION
 
 
 def read(lines: Iterable[str], tables: Sequence[Table] = MEMORY) -> Bundle:
     """Return what the lines of a bundle say. Raises BadBundle."""
     numbered = _numbered(lines)
-    bundle = Bundle(_header(next(numbered, (1, {}))[1]), tables)
+    key, version = _header(next(numbered, (1, {}))[1])
+    bundle = Bundle(key, tables, version=version)
     reader = _Reader(bundle)
     count, ended = 0, False
     for number, row in numbered:
@@ -79,12 +81,13 @@ def _numbered(lines: Iterable[str]) -> Iterator[tuple[int, dict[str, Any]]]:
         yield number, row
 
 
-def _header(row: Mapping[str, Any]) -> str:
+def _header(row: Mapping[str, Any]) -> tuple[str, int]:
     if row.get("bundle") != FORMAT or not isinstance(row.get("resource"), str):
         raise BadBundle("This is no bundle: its first line does not say so.")
-    if row.get("version") != VERSION:
-        raise BadBundle(f"This bundle has version {row.get('version')}; only {VERSION} is known.")
-    return str(row["resource"])
+    version = row.get("version")
+    if version not in KNOWN:
+        raise BadBundle(f"This bundle has version {version}; known are {KNOWN[0]} to {VERSION}.")
+    return str(row["resource"]), version
 
 
 def _complete(said: Any, count: int) -> None:

@@ -11,7 +11,9 @@ from memory.verify.rows import one_moment
 
 from .tables import MEMORY, Table
 
-FORMAT, VERSION = "omsite", 1
+FORMAT, VERSION = "omsite", 2
+KNOWN = (1, VERSION)
+"""Version 1 counted lines by their text alone; such a file is counted anew when it comes in."""
 
 
 def write(resource: Resource, tables: Sequence[Table] = MEMORY) -> Iterator[str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from datetime import date, datetime, tzinfo
 
 from memory.engine.dates import spelled
@@ -33,6 +34,49 @@ def as_written(text: str) -> str:
     return text
 
 
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Tell what a line needs where it stands: a header above it, and its time beside it.
+
+    ``day`` is the day a new header names, ``earlier`` the day headed before that one;
+    ``undated`` asks for the header of lines without a day.
+    """
+
+    clock: str
+    day: date | None = None
+    earlier: date | None = None
+    undated: bool = False
+
+
+class Order:
+    """Follow lines in the order they are listed in, and place each."""
+
+    def __init__(self, tz: tzinfo) -> None:
+        self._tz = tz
+        self._headed: date | None = None
+        self._under_headed = False
+        self._earlier: datetime | None = None
+
+    def place(self, text: str, said_at: datetime | None) -> Place:
+        """Return what the next line needs."""
+        at = said_at.astimezone(self._tz) if said_at else None
+        sub = text.startswith(ARROW)
+        clock = "" if sub and at == self._earlier else _clock(at)
+        self._earlier = at or self._earlier
+        if sub and at is None:
+            return Place(clock)
+        return self._under(at.date() if at else None, clock)
+
+    def _under(self, day: date | None, clock: str) -> Place:
+        if day is None:
+            undated, self._under_headed = self._under_headed, False
+            return Place(clock, undated=undated)
+        if day == self._headed and self._under_headed:
+            return Place(clock)
+        earlier, self._headed, self._under_headed = self._headed, day, True
+        return Place(clock, day, earlier)
+
+
 class Listing:
     """Collect lines as text; adding one never changes what is written already.
 
@@ -47,13 +91,10 @@ class Listing:
         heading: Heading = plain_heading,
         wording: Callable[[str], str] = as_written,
     ) -> None:
-        self._tz = tz
+        self._order = Order(tz)
         self._heading = heading
         self._wording = wording
         self._written: list[str] = []
-        self._headed: date | None = None
-        self._under_headed = False
-        self._earlier: datetime | None = None
 
     @property
     def text(self) -> str:
@@ -62,36 +103,35 @@ class Listing:
 
     def add(self, line: Line, *, cite: str = "") -> None:
         """Write one line, below a new header where its day asks for one."""
-        at = line.said_at.astimezone(self._tz) if line.said_at else None
-        sub = line.text.startswith(ARROW)
-        if not (sub and at is None):
-            self._head(at.date() if at else None)
-        clock = "" if sub and at == self._earlier else _clock(at)
-        self._written.append(self._bullet(line, clock, cite))
-        self._earlier = at or self._earlier
+        place = self._order.place(line.text, line.said_at)
+        if place.undated:
+            self._written.append(UNDATED)
+        elif place.day is not None:
+            self._written += self._heading(place.day, place.earlier)
+        self._written.append(
+            bullet(line.kind, line.text, clock=place.clock, cite=cite, wording=self._wording)
+        )
 
     def note(self, remark: str) -> None:
         """Write a remark of ours between the lines."""
         self._written.append(remark)
 
-    def _head(self, day: date | None) -> None:
-        if day is None:
-            if self._under_headed:
-                self._written.append(UNDATED)
-            self._under_headed = False
-        elif day != self._headed or not self._under_headed:
-            self._written += self._heading(day, self._headed)
-            self._headed = day
-            self._under_headed = True
 
-    def _bullet(self, line: Line, clock: str, cite: str) -> str:
-        sub = line.text.startswith(ARROW)
-        text = line.text.removeprefix(ARROW)
-        arrow = ARROW if sub and line.kind is not LineKind.DONE else ""
-        first, *more = escape(self._wording(clean(text).strip())).split("\n")
-        words = ["*", MARKS.get(line.kind, ""), clock, arrow, first, cite]
-        bullet = " ".join(word for word in words if word)
-        return indented("\n".join([f"{'  ' if sub else ''}{bullet}", *more]), CONTINUED)
+def bullet(
+    kind: LineKind,
+    text: str,
+    *,
+    clock: str = "",
+    cite: str = "",
+    wording: Callable[[str], str] = as_written,
+) -> str:
+    """Return one line as it is listed: its mark, its time, its text, and what it rests on."""
+    sub = text.startswith(ARROW)
+    arrow = ARROW if sub and kind is not LineKind.DONE else ""
+    first, *more = escape(wording(clean(text.removeprefix(ARROW)).strip())).split("\n")
+    words = ["*", MARKS.get(kind, ""), clock, arrow, first, cite]
+    listed = " ".join(word for word in words if word)
+    return indented("\n".join([f"{'  ' if sub else ''}{listed}", *more]), CONTINUED)
 
 
 def _clock(at: datetime | None) -> str:

@@ -30,7 +30,8 @@ from memory.models.cycle import REFLECTOR_LANE
 from memory.models.observation import ReflectionSource
 from memory.services import kept
 from memory.services.append import append_within
-from memory.tokens import count
+from memory.services.sizes import tokens_at
+from memory.tokens import count_line
 
 from .convert import messages_of
 from .source import Source, SourceMessage, SourceRecord, SourceThread, moment
@@ -231,9 +232,10 @@ class _Memory:
     def show(self, number: int, generation: SourceRecord) -> None:
         """Make a generation's lines visible in the place of those before it."""
         Line.objects.as_of(self._record.pk, number).update(until=number)
-        before, self._tokens = self._tokens, 0
+        before = self._tokens
         for owner, text in self._owners(number, generation):
             self._write(owner, text, number)
+        self._tokens = tokens_at(self._record.pk, number)
         Revision.objects.create(
             record=self._record,
             number=number,
@@ -307,21 +309,21 @@ class _Memory:
     def _write(self, owner: Observation, text: str, number: int) -> None:
         tokens = 0
         for ordinal, line in enumerate(written(_plain(text), self._zone, frozenset())):
+            counted = count_line(line.kind, line.text, line.said_at)
             Line.objects.create(
                 observation=owner,
                 ordinal=ordinal,
                 kind=line.kind.value,
                 said_at=line.said_at,
                 text=line.text,
-                tokens=count(line.text),
+                tokens=counted,
                 first_position=owner.first_position,
                 last_position=owner.last_position,
                 since=number,
             )
-            tokens += count(line.text)
+            tokens += counted
             self.lines += 1
         Observation.objects.filter(pk=owner.pk).update(tokens=tokens)
-        self._tokens += tokens
 
     def finish(self, revision: int) -> None:
         """Let the record stand at its last revision."""

@@ -93,7 +93,10 @@ class MemoryRecord(models.Model):
 
 
 class Revision(models.Model):
-    """Record one numbered change of the visible memory; tokens are those of all visible lines."""
+    """Record one numbered change of the visible memory; tokens are those of all visible lines.
+
+    They are as sent: with bullets, marks, times, and the headers of days.
+    """
 
     class Cause(models.TextChoices):
         ACTIVATE = "activate"

@@ -7,7 +7,7 @@ from dataclasses import replace
 from uuid import UUID
 
 from django.db import transaction
-from django.db.models import BigIntegerField, Case, Max, Q, Sum, Value, When
+from django.db.models import BigIntegerField, Case, Max, Q, Value, When
 from django.utils import timezone
 
 from memory.dispatch import dispatch
@@ -20,6 +20,7 @@ from memory.publish import publish
 
 from . import kept
 from .look import View, visible_lines
+from .sizes import tokens_at
 
 SHORTEST_TITLE = 3
 
@@ -147,7 +148,7 @@ def revision(
         message_tokens_before=before_messages,
         message_tokens_after=after_messages,
         tokens_before=_tokens_before(view, number),
-        tokens_after=after.tokens,
+        tokens_after=after.tokens(view.zone),
     )
 
 
@@ -155,8 +156,7 @@ def _tokens_before(view: View, number: int) -> int:
     """Return the tokens visible just before a revision, which need not be those of the view."""
     if view.memory.revision == number - 1:
         return view.tokens
-    visible = Line.objects.as_of(view.record.pk, number - 1)
-    return visible.aggregate(total=Sum("tokens"))["total"] or 0
+    return tokens_at(view.record.pk, number - 1)
 
 
 def activate_reflection(view: View, *, trigger: str = "threshold") -> int | None:

@@ -26,7 +26,7 @@ from memory.models import (
 )
 from memory.models.cycle import REFLECTOR_LANE, observer_lane
 
-from .change import tokens_at
+from .sizes import tokens_at
 from .versions import Chain, History, history_of
 
 Kind = Observation.Kind

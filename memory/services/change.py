@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from uuid import UUID
 
 from django.db import transaction
-from django.db.models import F, Sum
+from django.db.models import F
 from django.db.models.functions import Now
 
 from memory.dispatch import dispatch
@@ -23,6 +23,8 @@ from memory.messages import safe_text
 from memory.models import Cursor, Cycle, Line, MemoryRecord, Observation, Revision, Thread
 from memory.models.record import RecordMoved
 from memory.publish import publish
+
+from .sizes import tokens_at
 
 if TYPE_CHECKING:
     from django.contrib.auth.models import User
@@ -145,12 +147,6 @@ def thread_of(record: MemoryRecord) -> UUID | None:
         return record.thread_id
     latest = Thread.objects.filter(resource=record.resource_id).order_by("-last_active_at")
     return latest.values_list("pk", flat=True).first()
-
-
-def tokens_at(record_id: UUID, number: int) -> int:
-    """Return the tokens of the lines visible at a revision."""
-    visible = Line.objects.as_of(record_id, number)
-    return visible.aggregate(total=Sum("tokens"))["total"] or 0
 
 
 def line_of(line_id: UUID) -> Line:

@@ -16,8 +16,9 @@ from memory.messages import safe_text
 from memory.models import Revision, Thread
 from memory.publish import publish
 
-from .change import LONGEST_REASON, Refused, held, tokens_at
+from .change import LONGEST_REASON, Refused, held
 from .look import record_of
+from .sizes import tokens_at
 
 if TYPE_CHECKING:
     from django.contrib.auth.models import User

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 from uuid import UUID
 
 from memory.models import Line, Revision
-from memory.tokens import count
+from memory.tokens import count_line
 
 from .change import Refused, change, checked_kind, checked_text, close, compare, line_of, succeed
 
@@ -43,6 +43,7 @@ def edit(
         if (wanted, wanted_kind) == (line.text, line.kind):
             raise Refused("The line says this already.")
         close([line], now.number)
-        successor = succeed(line, now.number, text=wanted, kind=wanted_kind, tokens=count(wanted))
+        tokens = count_line(wanted_kind, wanted, line.said_at)
+        successor = succeed(line, now.number, text=wanted, kind=wanted_kind, tokens=tokens)
         successor.save(force_insert=True)
     return successor

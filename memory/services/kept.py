@@ -25,6 +25,7 @@ from threading import Lock
 from time import monotonic
 from typing import Any, Generic, TypeVar
 from uuid import UUID
+from zoneinfo import ZoneInfo
 
 from django.db import transaction
 from django.db.models import Q
@@ -34,6 +35,7 @@ from memory.detach import Missing
 from memory.engine import values
 from memory.engine.cuts import Pending
 from memory.engine.lifecycle import Row
+from memory.engine.size import listed_tokens
 from memory.messages import attachments, load, parts_of
 from memory.models import Blob, Line, Message, Observation
 from memory.models.blob import digest
@@ -254,11 +256,13 @@ class Shown:
     epoch: int
     lines: tuple[Line, ...]
     texts: dict[Hashable, tuple[str, int]] = field(default_factory=dict)
+    sizes: dict[str, int] = field(default_factory=dict)
 
-    @cached_property
-    def tokens(self) -> int:
-        """Return the tokens of all lines."""
-        return sum(line.tokens for line in self.lines)
+    def tokens(self, zone: ZoneInfo) -> int:
+        """Return the tokens of all lines as they are sent, under the days of a time zone."""
+        if zone.key not in self.sizes:
+            self.sizes[zone.key] = listed_tokens(self.lines, zone)
+        return self.sizes[zone.key]
 
     @cached_property
     def rows(self) -> tuple[Row, ...]:

@@ -113,8 +113,8 @@ class View:
 
     @property
     def tokens(self) -> int:
-        """Return the tokens of all visible lines."""
-        return self.memory.tokens
+        """Return the tokens of all visible lines as they are sent, with the headers of days."""
+        return self.memory.tokens(self.zone)
 
     @property
     def tails(self) -> Sequence[Other]:

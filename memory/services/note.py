@@ -9,7 +9,7 @@ from uuid import UUID
 from django.utils import timezone
 
 from memory.models import Line, Observation, Revision
-from memory.tokens import count
+from memory.tokens import count_line
 
 from .change import change, checked_kind, checked_text
 
@@ -33,7 +33,8 @@ def note(
     it belongs to, if one of several. Raises Refused when the text is empty or too long.
     """
     said, kind = checked_text(text), checked_kind(kind)
-    tokens = count(said)
+    at = said_at or timezone.now()
+    tokens = count_line(kind, said, at)
     with change(
         record_id, Revision.Cause.NOTE, author=author, reason=reason, thread_id=thread_id
     ) as now:
@@ -49,7 +50,7 @@ def note(
             observation=row,
             ordinal=0,
             kind=kind,
-            said_at=said_at or timezone.now(),
+            said_at=at,
             text=said,
             tokens=tokens,
             since=now.number,

@@ -19,7 +19,7 @@ from memory.engine import values
 from memory.models import Cursor, Cycle, Line, Observation
 from memory.models.cycle import CycleLost
 from memory.models.record import CursorMoved
-from memory.tokens import count
+from memory.tokens import count_line
 
 from . import kept
 from .claims import Share
@@ -126,7 +126,7 @@ def _keep(rows: Sequence[tuple[Observation, Sequence[Line]]]) -> None:
 
 def _rows(outcome: Outcome) -> tuple[Observation, list[Line]]:
     cycle, output = outcome.cycle, outcome.output
-    counts = [count(line.text) for line in output.lines]
+    counts = [count_line(line.kind, line.text, line.said_at) for line in output.lines]
     observation = Observation(
         record_id=cycle.record_id,
         thread_id=cycle.thread_id,

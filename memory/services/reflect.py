@@ -25,7 +25,7 @@ from memory.models import Cycle, Line, MemoryRecord, Observation, ReflectionSour
 from memory.models.cycle import REFLECTOR_LANE, CycleLost
 from memory.models.record import CursorMoved, RecordMoved
 from memory.publish import publish
-from memory.tokens import count
+from memory.tokens import count_line
 
 from .activate import replace_sources, revision
 from .claims import request_text
@@ -250,7 +250,7 @@ async def _best(claimed: Claimed, chosen: Available) -> _Best:
         except BadOutput as error:
             unreadable = error
             continue
-        tokens = sum(count(line.text) for line in reflected.output.lines)
+        tokens = sum(_counts(reflected.output.lines))
         if tokens and (best is None or tokens < best.tokens):
             best = _Best(reflected, tokens, level, " ".join(chosen.skipped))
             claimed.cycle.request_text = request_text(request)
@@ -301,7 +301,7 @@ def _compare(claimed: Claimed) -> None:
 
 def _write(claimed: Claimed, lines: Sequence[values.WrittenLine]) -> Observation:
     cycle = claimed.cycle
-    counts = [count(line.text) for line in lines]
+    counts = _counts(lines)
     reflection = Observation.objects.create(
         record_id=cycle.record_id,
         thread_id=None,
@@ -323,6 +323,10 @@ def _write(claimed: Claimed, lines: Sequence[values.WrittenLine]) -> Observation
         ]
     )
     return reflection
+
+
+def _counts(lines: Sequence[values.WrittenLine]) -> list[int]:
+    return [count_line(line.kind, line.text, line.said_at) for line in lines]
 
 
 def _line(

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 from uuid import UUID
+from zoneinfo import ZoneInfo
 
-from memory.models import Line, Observation, Revision
+from memory.models import Line, MemoryRecord, Observation, Revision
 
 from .change import Refused, change
+from .sizes import place_of, size_of
 from .versions import (
     UNSEEN,
     Chain,
@@ -43,11 +45,13 @@ class Preview:
 def preview(record_id: UUID, number: int) -> Preview:
     """Return what restoring a revision would do now; nothing is written."""
     history = history_of(record_id)
-    return _counted([(chain.visible, _wanted(history, chain, number)) for chain in history.chains])
+    zone = MemoryRecord.objects.values_list("resource__time_zone", flat=True).get(pk=record_id)
+    chains = sorted(history.chains, key=lambda chain: place_of(chain.tip, chain.owner))
+    pairs = [(chain.visible, _wanted(history, chain, number)) for chain in chains]
+    return _counted(pairs, ZoneInfo(zone))
 
 
-def _counted(pairs: Iterable[tuple[Line | None, Line | None]]) -> Preview:
-    pairs = list(pairs)
+def _counted(pairs: Sequence[tuple[Line | None, Line | None]], zone: ZoneInfo) -> Preview:
     moved = [(now, wanted) for now, wanted in pairs if not says_the_same(now, wanted)]
     shown = sum(now is None for now, _ in moved)
     hidden = sum(wanted is None for _, wanted in moved)
@@ -55,8 +59,8 @@ def _counted(pairs: Iterable[tuple[Line | None, Line | None]]) -> Preview:
         shown=shown,
         hidden=hidden,
         changed=len(moved) - shown - hidden,
-        tokens_before=sum(now.tokens for now, _ in pairs if now is not None),
-        tokens_after=sum(wanted.tokens for _, wanted in pairs if wanted is not None),
+        tokens_before=size_of((now for now, _ in pairs if now is not None), zone),
+        tokens_after=size_of((wanted for _, wanted in pairs if wanted is not None), zone),
     )
 
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from uuid import UUID
 
 from memory.models import Line, Observation
-from memory.tokens import count
+from memory.tokens import count_line
 
 from .report import Violation
 from .rows import Memory, Row
@@ -38,7 +38,7 @@ def _violation(invariant: str, line: Row, what: str, **rows: object) -> Violatio
 def _itself(line: Row) -> Iterator[Violation]:
     if line["kind"] not in KINDS:
         yield _violation("lines.kind", line, f'is of the unknown kind "{line["kind"]}"')
-    if (tokens := count(line["text"])) != line["tokens"]:
+    elif (tokens := count_line(line["kind"], line["text"], line["said_at"])) != line["tokens"]:
         what = f"has {tokens} tokens, and {line['tokens']} are stored"
         yield _violation("lines.tokens", line, what)
     since, until = line["since"], line["until"]

@@ -4,12 +4,16 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
+from typing import Any
+from uuid import UUID
 
+from memory.engine.size import Spanned, sizes
 from memory.models import Observation, Revision
 
 from .report import Violation
 from .rows import COPIES, Memory, Row
 
+SIZED_BY = ("text", "tokens", "said_at", "since", "until")
 CAUSES = frozenset(Revision.Cause.values)
 SHOWS = {
     Observation.Kind.OBSERVATION.value: COPIES | {"activate", "observe"},
@@ -171,15 +175,14 @@ def _tokens(memory: Memory) -> Iterator[Violation]:
 
 
 def _visible_tokens(memory: Memory) -> dict[int, int]:
-    """Return the tokens of the lines visible at each revision."""
-    changes: Counter[int] = Counter()
-    for row in memory.lines.values():
-        if row["since"] is not None:
-            changes[row["since"]] += row["tokens"]
-            if row["until"] is not None:
-                changes[row["until"]] -= row["tokens"]
-    tokens, totals = 0, {}
-    for number in range(memory.begins_at, memory.record["revision"] + 1):
-        tokens += changes[number]
-        totals[number] = tokens
-    return totals
+    """Return the tokens of the lines visible at each revision, with the headers of days."""
+    lines = sorted(memory.lines.values(), key=lambda line: _place(memory, line))
+    spans = [Spanned(*(line[field] for field in SIZED_BY)) for line in lines]
+    return sizes(spans, range(memory.begins_at, memory.record["revision"] + 1), memory.zone)
+
+
+def _place(memory: Memory, line: Row) -> tuple[Any, ...]:
+    owner, nobody = memory.observations[line["observation_id"]], UUID(int=0)
+    first = -1 if owner["first_position"] is None else owner["first_position"]
+    thread = owner["thread_id"] or nobody
+    return (owner["place"] or 0, thread, first, owner["id"], line["ordinal"])

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 from uuid import UUID
+from zoneinfo import ZoneInfo
 
 from django.db import connection, transaction
 from django.db.models import Model, QuerySet
@@ -19,6 +20,7 @@ from memory.models import (
     Line,
     Observation,
     ReflectionSource,
+    Resource,
     Revision,
     Thread,
 )
@@ -59,6 +61,7 @@ class Memory:
     revisions: list[Row]
     cursors: list[Row]
     cycles: dict[UUID, Row]
+    zone: ZoneInfo
 
     @cached_property
     def causes(self) -> dict[int, str]:
@@ -134,6 +137,7 @@ def load(record: Row) -> Memory:
         revisions=list(Revision.objects.filter(**of_record).order_by("number").values()),
         cursors=list(Cursor.objects.filter(**of_record).values()),
         cycles=_by_id(Cycle.objects.filter(**of_record)),
+        zone=ZoneInfo(Resource.objects.get(pk=record["resource_id"]).time_zone),
     )
     memory.threads = _by_id(Thread.objects.filter(pk__in=_threads(memory)))
     return memory

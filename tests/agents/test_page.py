@@ -288,6 +288,9 @@ def test_the_gauge_counts_what_is_not_yet_in_memory(thread, record):
     talk(thread, 3)
     MemoryRecord.objects.filter(pk=record.pk).update(revision=1)
     write(record, 1, 2, since=1)
+    Revision.objects.create(
+        record=record, number=1, cause="activate", tokens_before=0, tokens_after=20
+    )
 
     now = scene(thread)
     messages, observations = gauges.panel_of(now).gauges

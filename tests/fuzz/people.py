@@ -34,7 +34,7 @@ FEWEST_THREADS = 2
 PAST = {"lease_expires_at": F("lease_expires_at") - timedelta(hours=1)}
 MOST_THREADS = 5
 CHANGES = (
-    *({"message_tokens": 90}, {"message_tokens": 200}, {"observation_tokens": 90}),
+    *({"message_tokens": 90}, {"message_tokens": 200}, {"observation_tokens": 150}),
     *({"buffer_tokens": False, "block_after": None}, {"buffer_tokens": 0.25}),
     *({"buffer_activation": 0.6}, {"instruction": "Mind the bees."}, {"message_tokens": None}),
 )

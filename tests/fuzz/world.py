@@ -169,7 +169,7 @@ def options(random):
     """Return options small enough that everything happens within a few messages."""
     chosen = {
         "message_tokens": random.choice((90, 140, 220)),
-        "observation_tokens": random.choice((70, 110, 180)),
+        "observation_tokens": random.choice((120, 190, 300)),
         "buffer_tokens": random.choice((0.2, 0.2, 0.3, False)),
         "buffer_activation": random.choice((0.5, 0.8, 1)),
         "share_token_budget": random.random() < 0.15,

@@ -23,6 +23,7 @@ from agents.studio.memory.diff import DROPPED, Difference, Links, differences
 from memory.models import Cycle, Line, MemoryRecord, Observation, Revision, Thread
 from memory.services.look import visible_lines
 from memory.services.merged import Merged, merged
+from memory.services.sizes import size_of
 from memory.services.written import Piece, as_seen, as_stored
 
 Cause = Revision.Cause
@@ -124,8 +125,8 @@ class Reading:
 
     @cached_property
     def tokens(self) -> int:
-        """Return the tokens of these lines."""
-        return sum(line.tokens for line in self.lines)
+        """Return the tokens of these lines as they are sent."""
+        return size_of(self.lines, self.zone)
 
     @property
     def clock(self) -> datetime:
@@ -274,7 +275,7 @@ class Reading:
         """Return the tokens of memory from a line on, which a prompt cache loses with it."""
         places = [place_of(each) for each in self.lines]
         at = places.index(place_of(line)) if place_of(line) in places else 0
-        return sum(each.tokens for each in self.lines[at:])
+        return size_of(self.lines[at:], self.zone)
 
     def position_of(self, line: Line) -> int:
         """Return before which visible line one stands, or stood while it was visible."""

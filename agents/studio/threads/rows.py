@@ -29,7 +29,7 @@ from agents import costs, words
 from agents.gauges import Bar, Gauge
 from agents.models import AgentProfile, Turn
 from memory.config import MemoryOptions
-from memory.models import Cycle, Line, MemoryRecord, Message, Observation, Thread
+from memory.models import Cycle, MemoryRecord, Message, Observation, Revision, Thread
 from memory.services.look import options_of
 from memory.tiers import OFFLINE
 
@@ -209,11 +209,8 @@ class Page:
     def _lines(self) -> dict[UUID, int]:
         """Return the tokens of the visible lines of each record."""
         records = {each.pk for thread in self.threads if (each := self.record(thread))}
-        shown = Line.objects.filter(
-            observation__record__in=records, since__isnull=False, until__isnull=True
-        )
-        found = shown.values_list("observation__record").order_by()
-        return dict(found.annotate(tokens=Sum("tokens")))
+        latest = Revision.objects.filter(record__in=records, number=F("record__revision"))
+        return dict(latest.values_list("record", "tokens_after"))
 
     def _gauges(self, thread: Thread, record: MemoryRecord | None) -> tuple[Gauge, Gauge]:
         kept = self._lines.get(record.pk, 0) if record else 0

@@ -20,6 +20,7 @@ from agents.studio.timeline.curves import Point, at_time
 from agents.studio.timeline.history import History
 from memory.models import Cycle, Line, MemoryRecord, Message, Observation, Revision
 from memory.services.fork import cuts
+from memory.services.sizes import size_of
 
 
 class NoSuchTime(LookupError):
@@ -65,7 +66,7 @@ class Travel:
     @cached_property
     def tokens(self) -> int:
         """Return the tokens of all lines visible then."""
-        return sum(line.tokens for line in self.lines)
+        return size_of(self.lines, self.zone)
 
     @property
     def tokens_words(self) -> str:

@@ -14,8 +14,8 @@ from memory.engine.values import Line, LineKind
 
 IMPORTANT = frozenset({LineKind.HIGH, LineKind.DONE})
 
-BULLET_TOKENS = 12
-"""What a line costs besides its text: bullet, marker, time, and its share of a date header."""
+HEADER_SHARE = 3
+"""What a line costs besides its own count: its share of a date header."""
 
 
 def previous_observations(
@@ -65,12 +65,12 @@ def replaced(
 
 
 def _cost(lines: Sequence[Line]) -> int:
-    return sum(line.tokens + BULLET_TOKENS for line in lines)
+    return sum(line.tokens + HEADER_SHARE for line in lines)
 
 
 def _choice(lines: Sequence[Line], room: int) -> frozenset[int]:
     """Return the indices to keep."""
-    costs = [line.tokens + BULLET_TOKENS for line in lines]
+    costs = [line.tokens + HEADER_SHARE for line in lines]
     if sum(costs) <= room:
         return frozenset(range(len(lines)))
     tails = [total for total in accumulate(reversed(costs)) if total <= room]

@@ -306,3 +306,4 @@ def test_a_resource_takes_a_time_zone_that_there_is(client, world, ada):
     assert Resource.objects.get().time_zone == "Europe/Berlin"
     assert client.post(page, {**given, "time_zone": "Asia/Tokyo"}).status_code == 302
     assert Resource.objects.get().time_zone == "Asia/Tokyo"
+    assert wrong() == []

@@ -23,6 +23,7 @@ from memory.services.note import note
 from memory.services.pin import pin
 from memory.services.restore import restore
 from memory.services.scope import change_scope
+from memory.tokens import count
 from tests.browser.world import picture
 from tests.memory.services.editing import beekeeping, condense, line, past, texts, user, wrong
 
@@ -63,6 +64,20 @@ def test_what_comes_in_is_what_went_out(world, resource):
     assert after == before
     assert past(world.record) == history
     assert wrong() == []
+
+
+def test_a_file_that_counts_lines_by_their_text_alone_is_counted_anew(world, resource):
+    before = lines_of(resource)
+    rows = [json.loads(line) for line in before]
+    for row in rows:
+        if row.get("table") == "line":
+            row["tokens"] = count(row["text"])
+    old = [json.dumps(row) for row in rows]
+    erase_resource(resource.pk)
+
+    assert load(read(old)).problems
+    assert load(read([old[0].replace(": 2,", ": 1,"), *old[1:]])).problems == []
+    assert lines_of(resource) == before
 
 
 def test_a_memory_that_conversations_share_comes_in_as_it_was(world, resource):
@@ -285,7 +300,7 @@ def test_no_message_lays_hold_of_a_file_that_is_here(world, resource):
         (lambda lines: [*lines, lines[1]], "comes after the end"),
         (lambda lines: [lines[0], "{", *lines[1:]], "Line 2 is not JSON"),
         (lambda lines: [lines[0], "[]", *lines[1:]], "Line 2 is not a JSON object"),
-        (lambda lines: [lines[0].replace(":1,", ":9,"), *lines[1:]], "has version 9"),
+        (lambda lines: [lines[0].replace(":2,", ":9,"), *lines[1:]], "has version 9"),
     ],
 )
 def test_a_file_that_is_damaged_is_refused(world, resource, change, sentence):

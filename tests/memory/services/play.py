@@ -33,7 +33,7 @@ from memory.services.prepare import prepare
 from memory.services.think import Thought, Thoughts
 
 AT = datetime(2026, 3, 2, 9, 0, tzinfo=UTC)
-SAID = "of what was said about the bees and their hives on the roof this spring"
+SAID = "of what was said about the bees"
 RANGE = re.compile(r"(\d+)-(\d+)")
 
 

@@ -41,7 +41,8 @@ async def test_the_ladder_rises_until_the_target_holds(thread):
 
 def listed(tokens):
     """Write a reflection of about so many tokens."""
-    words = [ascii_lowercase[n % 26] for n in range(tokens)]
+    bullet = 5
+    words = [ascii_lowercase[n % 26] for n in range(tokens - bullet)]
     return "<observations>\nDate: March 2, 2026\n* 🔴 " + " ".join(words) + "\n</observations>"
 
 

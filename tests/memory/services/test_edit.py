@@ -12,7 +12,7 @@ from memory.services.history import lines_at
 from memory.services.look import look
 from memory.services.note import note
 from memory.services.pin import pin, unpin
-from memory.tokens import count
+from memory.tokens import count_line
 
 from .editing import beekeeping, condense, line, past, texts, wrong
 
@@ -32,7 +32,11 @@ def test_an_edited_line_stands_where_the_old_one_stood_and_the_past_keeps_the_ol
     new = edit(world.a0.pk, " Ada asked for noon ", author=ada, reason="It was noon")
 
     assert texts(world.record) == ["Ada asked for noon", "Ada keeps bees", "Ada asks about honey"]
-    assert (new.replaces_id, new.ordinal, new.tokens) == (world.a0.pk, 0, count(new.text))
+    assert (new.replaces_id, new.ordinal, new.tokens) == (
+        world.a0.pk,
+        0,
+        count_line(new.kind, new.text, new.said_at),
+    )
     assert (new.first_position, new.last_position, new.said_at) == (1, 2, world.a0.said_at)
     made = latest(world)
     assert (made.cause, made.author, made.reason) == ("edit", ada, "It was noon")

@@ -1,5 +1,6 @@
 import pytest
 
+from memory.engine.size import HEADER_TOKENS
 from memory.models import Cursor, Cycle, Line, MemoryRecord, Observation, Revision
 from memory.models.cycle import CycleLost
 from memory.models.record import CursorMoved, RecordMoved
@@ -122,7 +123,8 @@ def test_observing_at_the_ceiling_shows_the_new_lines_at_once(thread):
 
     revision = Revision.objects.get()
     assert (revision.cause, revision.trigger, revision.tokens_before) == ("observe", "ceiling", 0)
-    assert revision.tokens_after == observation.tokens == look(thread.pk).tokens
+    assert revision.tokens_after == look(thread.pk).tokens
+    assert revision.tokens_after == observation.tokens + HEADER_TOKENS
     assert revision.message_tokens_before - revision.message_tokens_after == (
         observation.message_tokens
     )

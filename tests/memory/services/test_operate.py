@@ -215,7 +215,7 @@ async def test_asking_for_a_reflection_is_not_held_back_by_one_that_brought_noth
 
 
 async def test_a_reflection_that_waits_gives_way_to_the_one_that_is_asked_for(thread, models):
-    await grown(thread, models, 8)
+    await grown(thread, models, 4)
     waiting = await sync_to_async(play.condense)(thread)
     assert waiting is not None
     assert waiting.since is None

@@ -275,7 +275,7 @@ def waiting_reflection(thread, output=play.joined):
 
 
 def test_a_waiting_reflection_has_a_pause_of_its_own(thread, profile, bell):
-    options(profile, activate_after_idle=PAUSE, observation_tokens=400)
+    options(profile, activate_after_idle=PAUSE, observation_tokens=500)
     waiting = waiting_reflection(thread)
     number = MemoryRecord.objects.get().revision
     Sweep()(later(PAUSE + 1))
@@ -294,8 +294,8 @@ def test_a_waiting_reflection_has_a_pause_of_its_own(thread, profile, bell):
 def test_a_reflection_is_not_shown_early_where_too_little_detail_would_remain(
     thread, profile, bell
 ):
-    options(profile, reflection_activate_after_idle=PAUSE, observation_tokens=400)
-    long = play.words(170)
+    options(profile, reflection_activate_after_idle=PAUSE, observation_tokens=600)
+    long = play.words(260)
     waiting = waiting_reflection(thread, lambda claimed: play.reflected(play.line(long, 1)))
     assert waiting.since is None
     Sweep()(later(PAUSE + 1))

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
+from zoneinfo import ZoneInfo
 
 import pytest
 from django.db.models import Q
@@ -28,7 +29,8 @@ from memory.models import (
     Revision,
     Thread,
 )
-from memory.tokens import count, count_message
+from memory.services.sizes import size_of
+from memory.tokens import count_line, count_message
 from memory.verify import verify
 
 START = datetime(2026, 3, 2, 9, 0, tzinfo=UTC)
@@ -121,7 +123,7 @@ class World:
             ordinal=line.ordinal,
             kind=line.kind,
             text=text,
-            tokens=count(text),
+            tokens=count_line(line.kind, text, line.said_at),
             since=since,
             replaces=line,
             **changes,
@@ -130,7 +132,9 @@ class World:
 
     def _write(self, name, *texts, **fields):
         row = Observation.objects.create(
-            record=self.record, tokens=sum(map(count, texts)), **fields
+            record=self.record,
+            tokens=sum(count_line("medium", text, None) for text in texts),
+            **fields,
         )
         self.rows[name] = row
         for ordinal, text in enumerate(texts):
@@ -139,7 +143,7 @@ class World:
                 ordinal=ordinal,
                 kind="medium",
                 text=text,
-                tokens=count(text),
+                tokens=count_line("medium", text, None),
                 first_position=row.first_position,
                 last_position=row.last_position,
                 since=row.since,
@@ -167,7 +171,7 @@ class World:
     def _visible(self, number):
         visible = Q(until=None) | Q(until__gt=number)
         lines = Line.objects.filter(visible, observation__record=self.record, since__lte=number)
-        return sum(line.tokens for line in lines)
+        return size_of(lines.in_order(), ZoneInfo(self.record.resource.time_zone))
 
     def __getattr__(self, name):
         try:

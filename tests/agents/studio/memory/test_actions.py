@@ -6,7 +6,7 @@ from django.test.utils import CaptureQueriesContext
 from memory.models import Line, Resource, Revision
 from memory.services.edit import edit
 from memory.services.forget import forget
-from memory.tokens import count
+from memory.tokens import count_line
 from tests.memory.services.editing import beekeeping, line, texts, wrong
 
 SCRIPT = {"HX-Request": "true"}
@@ -30,7 +30,7 @@ def test_an_edit_counts_anew_names_its_author_and_offers_undo(here, world, ada):
     assert answer.status_code == 204
     assert answer["X-Undo"] == f"/memory/records/{world.record.pk}/undo/3"
     assert (made.cause, made.author, made.reason) == ("edit", ada, "Asked")
-    assert (new.kind, new.tokens) == ("high", count("Ada keeps wild bees"))
+    assert (new.kind, new.tokens) == ("high", count_line("high", new.text, new.said_at))
     assert here.post(answer["X-Undo"], headers=SCRIPT).status_code == 204
     assert "Ada keeps bees" in texts(world.record)
     assert wrong() == []

@@ -7,12 +7,14 @@ from datetime import UTC, datetime
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memory.engine.prompts.previous import BULLET_TOKENS, previous_observations, replaced
+from memory.engine.prompts.previous import HEADER_SHARE, previous_observations, replaced
 from memory.engine.shorten import Tokenizer
 from memory.engine.values import Line, LineKind
 
 NOON = datetime(2023, 5, 8, 12, 0, tzinfo=UTC)
 COST = 20
+LISTED = 12
+"""What bullet, mark, time and a share of a header cost besides the text."""
 
 
 class FourCharacters:
@@ -23,9 +25,9 @@ class FourCharacters:
         return text[: limit * 4]
 
 
-def line(number: int, kind: LineKind = LineKind.LOW, tokens: int = COST - BULLET_TOKENS) -> Line:
+def line(number: int, kind: LineKind = LineKind.LOW, tokens: int = COST - LISTED) -> Line:
     text = f"line {number} ".ljust(tokens * 4, "x")
-    return Line(number, 1, kind, text, tokens, said_at=NOON)
+    return Line(number, 1, kind, text, tokens + LISTED - HEADER_SHARE, said_at=NOON)
 
 
 def shown(lines: list[Line], budget: int) -> list[str]:
@@ -81,7 +83,7 @@ def test_a_line_left_out_alone_is_shown_where_there_is_room() -> None:
     high = LineKind.HIGH
     lines = [line(1, high), line(2, tokens=3), line(3, high), line(4, tokens=48), line(5), line(6)]
 
-    assert shown(lines, 4 * COST + BULLET_TOKENS + 3) == [
+    assert shown(lines, 4 * COST + LISTED + 3) == [
         "line 1",
         "line 2",
         "line 3",
@@ -89,7 +91,7 @@ def test_a_line_left_out_alone_is_shown_where_there_is_room() -> None:
         "line 5",
         "line 6",
     ]
-    assert shown(lines, 4 * COST + BULLET_TOKENS + 2)[1] == "[1 observation left out]"
+    assert shown(lines, 4 * COST + LISTED + 2)[1] == "[1 observation left out]"
 
 
 def test_where_nothing_fits_only_the_number_is_told() -> None:
