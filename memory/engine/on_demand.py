@@ -76,6 +76,13 @@ def observe_down_to(
     return tuple(due)
 
 
+def but_newest_step(tail: Tail, *, limit: int) -> Observe | None:
+    """Return what can be observed of a thread without its newest step, if there is anything."""
+    raw = tail.unbuffered
+    ranged = coverable(raw[: without_newest_step(raw)], limit=limit)
+    return Observe(*range_of(ranged), tail.thread) if ranged else None
+
+
 def without_newest_step(pending: Sequence[Pending]) -> int:
     """Return how many messages come before the newest step, which may be under way."""
     ends = [index + 1 for index in legal_cuts(pending) if index + 1 < len(pending)]

@@ -8,14 +8,13 @@ from uuid import UUID
 from asgiref.sync import sync_to_async
 from django.db import transaction
 
-from memory.engine.cuts import coverable, legal_cuts
-from memory.engine.lifecycle import Observe
+from memory.engine.on_demand import but_newest_step
 
 from . import observe
 from .claims import Claimed, claims_of
 from .cycles import Resolve, resolve_model
 from .late import at_most
-from .look import View, look
+from .look import look
 
 OVERFLOW = "overflow"
 
@@ -46,23 +45,12 @@ def claim_pending(thread_id: UUID, *, trigger: str = OVERFLOW) -> Claimed | None
     """Claim the unbuffered messages of a thread, but its last step; None when there are none."""
     with transaction.atomic():
         view = look(thread_id, lanes=True)
-        wanted = None if view is None else _pending(view)
-        if view is None or wanted is None:
+        if view is None:
+            return None
+        # What the last step brought is what the next is about: it stays as it is.
+        limit = view.options.thresholds().given(view.tokens).observe
+        wanted = but_newest_step(view.tails[0].tail, limit=limit)
+        if wanted is None:
             return None
         claimed = claims_of(view, [wanted], waiting=True, trigger=trigger)
         return next(iter(claimed), None)
-
-
-def _pending(view: View) -> Observe | None:
-    through = max((o.last_position or 0 for o in view.buffered), default=view.observed_through)
-    pending = [raw.pending for raw in view.raw if raw.position > through]
-    # What the last step brought is what the next is about: it stays as it is.
-    inner = [cut for cut in legal_cuts(pending) if cut + 1 < len(pending)]
-    if not inner:
-        return None
-    limit = view.options.thresholds().given(view.tokens).observe
-    ranged = coverable(pending[: inner[-1] + 1], limit=limit)
-    if not ranged:
-        return None
-    tokens = sum(message.tokens for message in ranged)
-    return Observe(ranged[0].position, ranged[-1].position, tokens, view.thread.pk)

@@ -6,6 +6,7 @@ from memory.engine.lifecycle import Activate, Buffer, Chunk, Observe, Snapshot, 
 from memory.engine.on_demand import (
     activate_all,
     buffer_all,
+    but_newest_step,
     observe_all,
     observe_down_to,
     without_newest_step,
@@ -36,6 +37,13 @@ def test_everything_is_observed_or_buffered_up_to_what_one_call_may_read():
     assert observe_all(small, limit=1_000) == (Observe(1, 6, 300, "a"),)
     assert buffer_all(small, limit=250) == (Buffer(1, 4, 200, "a"),)
     assert observe_all(one(turns(1)[:1]), limit=1_000) == ()
+
+
+def test_the_newest_step_of_a_thread_is_left_raw():
+    assert but_newest_step(Tail("a", turns(3)), limit=1_000) == Observe(1, 4, 200, "a")
+    assert but_newest_step(Tail("a", turns(3)), limit=150) == Observe(1, 2, 100, "a")
+    assert but_newest_step(Tail("a", turns(2), (chunk(1, 2, 100),)), limit=1_000) is None
+    assert but_newest_step(Tail("a", turns(1)), limit=1_000) is None
 
 
 def test_a_step_that_is_larger_than_a_call_is_observed_whole():
