@@ -38,15 +38,25 @@ def _done(request: HttpRequest, thread_id: UUID, act: Callable[[], object]) -> H
     try:
         act()
     except REFUSALS as refusal:
-        return _refused(request, thread_id, str(refusal))
+        return _refused(request, thread_id, refusal)
     return _led(request, None, thread_id)
 
 
-def _refused(request: HttpRequest, thread_id: UUID, sentence: str) -> HttpResponse:
+def _refused(request: HttpRequest, thread_id: UUID, refusal: Exception | str) -> HttpResponse:
     if request.headers.get("HX-Request"):
-        return HttpResponse(sentence, status=422, content_type="text/plain; charset=utf-8")
-    messages.error(request, sentence)
+        return _told(HttpResponse(str(refusal), content_type="text/plain; charset=utf-8"), refusal)
+    messages.error(request, str(refusal))
     return redirect("chat", thread_id)
+
+
+def _told(response: HttpResponse, refusal: Exception | str) -> HttpResponse:
+    """Return a response with the status of a refusal, and when to try again."""
+    response.status_code = 422
+    if isinstance(refusal, intents.LimitReached):
+        response.status_code = refusal.status
+        for name, value in refusal.headers.items():
+            response[name] = value
+    return response
 
 
 def _led(request: HttpRequest, to: str | None, thread_id: UUID) -> HttpResponse:
@@ -71,17 +81,18 @@ def send(request: HttpRequest, thread_id: UUID) -> HttpResponse:
         return _again(request, thread_id, request.POST["again"], text)
     key = _key(request.POST.get("key", ""))
     files = uploads.handed_in(request, thread_id)
-    refusal = " ".join(files.refusals)
+    refusal: Exception | str = " ".join(files.refusals)
     if not refusal:
         try:
             intents.say(thread_id, text, key=key, author=author(request), files=files.tokens)
         except intents.Refused as reason:
-            refusal = str(reason)
+            refusal = reason
     if not refusal:
         return _led(request, None, thread_id)
     if request.headers.get("HX-Request"):
         return _refused(request, thread_id, refusal)
-    return page_of(request, thread_id, text=text, files=files.kept, refusal=refusal)
+    page = page_of(request, thread_id, text=text, files=files.kept, refusal=str(refusal))
+    return _told(page, refusal)
 
 
 def _key(text: str) -> UUID | None:
@@ -127,7 +138,10 @@ def _again(
     try:
         child = branch(thread_id, _number(number), text=text, author=author(request))
     except REFUSALS as refusal:
-        return _refused(request, thread_id, str(refusal))
+        if text is None or request.headers.get("HX-Request"):
+            return _refused(request, thread_id, refusal)
+        page = page_of(request, thread_id, text=text, refusal=str(refusal), editing=number)
+        return _told(page, refusal)
     return _led(request, f"/chat/{child.pk}/", thread_id)
 
 
@@ -140,7 +154,7 @@ def fork(request: HttpRequest, thread_id: UUID) -> HttpResponse:
             thread_id, _number(request.POST.get("position", "")), author=author(request)
         )
     except Refused as refusal:
-        return _refused(request, thread_id, str(refusal))
+        return _refused(request, thread_id, refusal)
     return _led(request, f"/chat/{child.pk}/", thread_id)
 
 

@@ -168,6 +168,10 @@ class ChatConsumer(AsyncWebsocketConsumer):  # type: ignore[misc]
         key = frame.get("key")
         try:
             await database_sync_to_async(self._carry_out)(frame)
+        except intents.LimitReached as refusal:
+            await self._send(
+                "error", code="limited", message=str(refusal), key=key, **refusal.facts
+            )
         except intents.Refused as refusal:
             await self._send("error", code="refused", message=str(refusal), key=key)
         else:

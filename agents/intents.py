@@ -14,6 +14,7 @@ from agents.services import send as prompts
 from agents.services import turn as running
 
 Refused = prompts.BadPrompt
+LimitReached = prompts.LimitReached
 
 
 def rights_on(user: Any, thread_id: UUID) -> frozenset[str] | None:

@@ -18,6 +18,7 @@ from memory.models.swift import FromNow, swap
 
 from .audit import AuditEntry as AuditEntry
 from .changes import AgentChange as AgentChange
+from .failures import SignInFailure as SignInFailure
 from .tokens import Token as Token
 
 
@@ -91,7 +92,12 @@ class Turn(models.Model):
         default=uuid4, unique=True, help_text="Given by the sender: sending twice makes one turn."
     )
     author = models.ForeignKey(
-        settings.AUTH_USER_MODEL, null=True, blank=True, on_delete=models.SET_NULL, related_name="+"
+        settings.AUTH_USER_MODEL,
+        null=True,
+        blank=True,
+        on_delete=models.SET_NULL,
+        related_name="+",
+        db_index=False,
     )
     status = models.CharField(max_length=11, choices=Status.choices, default=Status.WAITING)
     prompt = models.TextField()
@@ -124,7 +130,13 @@ class Turn(models.Model):
 
     class Meta:
         indexes = [
-            models.Index(fields=["created_at"], condition=Q(status="waiting"), name="turn_waiting")
+            models.Index(fields=["created_at"], condition=Q(status="waiting"), name="turn_waiting"),
+            models.Index(fields=["author", "-created_at"], name="turn_sent_by"),
+            models.Index(
+                fields=["author"],
+                condition=Q(status__in=["waiting", "running"]),
+                name="turn_open_of_author",
+            ),
         ]
         constraints = [
             models.UniqueConstraint(fields=["thread", "number"], name="turn_number"),

@@ -23,12 +23,13 @@ from django.views.decorators.http import require_GET, require_POST
 
 from agents import live, uploads, words
 from agents.access import thread_or_404
+from agents.addresses import address_of
 from agents.allowed import allowed, rights_of
 from agents.log import log_of
 from agents.models import AgentProfile, Turn
 from agents.page import Scene
+from agents.services import sign_in as sign_ins
 from agents.services.attach import TYPES
-from agents.services.send import LONGEST_PROMPT
 from agents.studio.respond import frame
 
 BACKEND = "django.contrib.auth.backends.ModelBackend"
@@ -62,12 +63,35 @@ def sign_in(request: HttpRequest) -> HttpResponse:
             return redirect(target)
     elif request.method == "POST":
         form = AuthenticationForm(request, data=request.POST)
-        if form.is_valid():
-            login(request, form.get_user())
-            return redirect(target)
+        try:
+            if _is_right(request, form):
+                login(request, form.get_user())
+                return redirect(target)
+        except sign_ins.Throttled as throttled:
+            return _throttled(request, throttled, demo, target)
     status = 422 if request.method == "POST" else 200
     context = {"form": form, "demo_users": demo, "next": target}
     return render(request, "sign_in.html", context, status=status)
+
+
+def _is_right(request: HttpRequest, form: AuthenticationForm) -> bool:
+    """Tell whether a name and its password belong together. Raises Throttled."""
+    name, password = (request.POST.get(field, "") for field in ("username", "password"))
+    if not name.strip() or not password:
+        return False
+    attempt = sign_ins.begin(name, address_of(request))
+    if form.is_valid():
+        sign_ins.succeed(attempt)
+    return form.is_valid()
+
+
+def _throttled(
+    request: HttpRequest, throttled: sign_ins.Throttled, demo: list[Any], target: str
+) -> HttpResponse:
+    context = {"throttled": str(throttled), "demo_users": demo, "next": target}
+    response = render(request, "sign_in.html", context, status=429)
+    response["Retry-After"] = str(throttled.retry_after)
+    return response
 
 
 def _next(request: HttpRequest) -> str:
@@ -119,13 +143,17 @@ def page_of(
     text: str = "",
     files: Sequence[uploads.KeptFile] = (),
     refusal: str = "",
+    editing: str = "",
 ) -> HttpResponse:
-    """Return the chat page, with what was typed and attached and why it was not taken."""
+    """Return the chat page, with what was typed and attached and why it was not taken.
+
+    ``editing`` is the number of the turn whose prompt the text was to replace.
+    """
     thread = thread_or_404(request, thread_id)
     now = timezone.now()
     regions = live.render(thread_id, live.NAMES, now=now)
     rights = rights_of(request.user, thread.resource)
-    editing = _editing(request, thread_id)
+    edited = _editing(request, thread_id, editing)
     profiles = list(AgentProfile.objects.order_by("name"))
     context = {
         **frame(request, page="chat", thread=thread),
@@ -137,19 +165,19 @@ def page_of(
         "agents": profiles,
         "agent_name": next((a.name for a in profiles if a.slug == thread.agent), "the agent"),
         "key": uuid4(),
-        "longest": LONGEST_PROMPT,
+        "longest": settings.MESSAGE_CHARACTERS,
         "refusal": refusal or _refusal(request),
-        "text": text or editing.prompt if editing else text,
-        "editing": editing,
+        "text": text or edited.prompt if edited else text,
+        "editing": edited,
         "files": files,
         "limits": _limits(),
     }
     return render(request, "chat/page.html", context, status=422 if refusal else 200)
 
 
-def _editing(request: HttpRequest, thread_id: UUID) -> Turn | None:
-    """Return the turn whose prompt is to be sent anew, if one is."""
-    number = _position(request, "edit")
+def _editing(request: HttpRequest, thread_id: UUID, refused: str = "") -> Turn | None:
+    """Return the turn whose prompt is to be sent anew, if one is, or was to be."""
+    number = int(refused) if refused else _position(request, "edit")
     if number is None:
         return None
     return Turn.objects.filter(thread=thread_id, number=number, first_position__gt=0).first()

@@ -6,6 +6,7 @@ import os
 import re
 import secrets
 from contextlib import suppress
+from decimal import Decimal
 from pathlib import Path
 from tempfile import NamedTemporaryFile
 from typing import Literal
@@ -44,7 +45,7 @@ class Config(BaseSettings):
     )
     om_behind_proxy: bool = Field(
         False,
-        description="Believe X-Forwarded-Proto: only behind a proxy that sets it itself.",
+        description="Believe X-Forwarded-Proto and -For: only behind a proxy that sets them.",
     )
     om_model: str = Field(
         "offline", description="The Actor's model, like openai:gpt-5-mini; offline needs no key."
@@ -116,6 +117,56 @@ class Config(BaseSettings):
     )
     om_attachments_per_message: int = Field(
         5, ge=0, le=100, description="How many files one message may carry; 0 switches them off."
+    )
+
+    # ---- limits: see docs/limits.md; 0 is none
+    om_message_characters: int = Field(
+        200_000, ge=0, description="How many characters one message may have; 0: any number."
+    )
+    om_frame_kilobytes: int = Field(
+        1024, ge=0, description="How large one frame that a page sends may be, in kB; 0: any size."
+    )
+    om_sockets_per_user: int = Field(
+        100, ge=0, description="How many pages one person may have open in a process; 0: any."
+    )
+    om_sends_per_minute: int = Field(
+        60, ge=0, description="How many messages one person may send in a minute; 0: any number."
+    )
+    om_turns_at_once: int = Field(
+        20, ge=0, description="In how many conversations one person is answered at once; 0: in any."
+    )
+    om_tokens_per_user: int = Field(
+        0, ge=0, description="Tokens one person's turns may use in a day (UTC); 0: any number."
+    )
+    om_tokens_per_resource: int = Field(
+        0, ge=0, description="Tokens one resource may use in a day, memory included; 0: any number."
+    )
+    om_tokens_per_day: int = Field(
+        0, ge=0, description="Tokens the server may use in a day, memory included; 0: any number."
+    )
+    om_dollars_per_user: Decimal = Field(
+        Decimal(0), ge=0, description="US dollars one person's turns may cost in a day; 0: any sum."
+    )
+    om_dollars_per_resource: Decimal = Field(
+        Decimal(0), ge=0, description="US dollars one resource may cost in a day; 0: any sum."
+    )
+    om_dollars_per_day: Decimal = Field(
+        Decimal(0), ge=0, description="US dollars the server may cost in a day; 0: any sum."
+    )
+    om_sign_in_tries_per_account: int = Field(
+        10, ge=0, description="How often signing in to one account may fail; 0: any number."
+    )
+    om_sign_in_tries_per_address: int = Field(
+        50, ge=0, description="How often signing in from one address may fail; 0: any number."
+    )
+    om_sign_in_minutes: float = Field(
+        15, gt=0, description="For how many minutes a failure to sign in counts."
+    )
+    om_calls_per_provider: int = Field(
+        32, ge=0, description="Model calls at once, for each provider and process; 0: any number."
+    )
+    om_model_tries: int = Field(
+        3, ge=1, le=10, description="How often the Actor's call is tried while a provider is busy."
     )
 
     @field_validator("database_url")

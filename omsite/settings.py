@@ -168,6 +168,27 @@ MEDIA_ROOT = CONFIG.media_root
 ATTACHMENT_BYTES = int(CONFIG.om_attachment_megabytes * 1024 * 1024)
 ATTACHMENTS_PER_MESSAGE = CONFIG.om_attachments_per_message
 
+# What is too much: see docs/limits.md. 0 is no limit.
+MESSAGE_CHARACTERS = CONFIG.om_message_characters
+FRAME_BYTES = CONFIG.om_frame_kilobytes * 1024
+SOCKETS_PER_USER = CONFIG.om_sockets_per_user
+SENDS_PER_MINUTE = CONFIG.om_sends_per_minute
+TURNS_AT_ONCE = CONFIG.om_turns_at_once
+#: Who may use how many tokens and US dollars in a day.
+PER_DAY = {
+    "user": (CONFIG.om_tokens_per_user, CONFIG.om_dollars_per_user),
+    "resource": (CONFIG.om_tokens_per_resource, CONFIG.om_dollars_per_resource),
+    "server": (CONFIG.om_tokens_per_day, CONFIG.om_dollars_per_day),
+}
+SIGN_IN_TRIES = {
+    "account": CONFIG.om_sign_in_tries_per_account,
+    "address": CONFIG.om_sign_in_tries_per_address,
+}
+SIGN_IN_WINDOW = timedelta(minutes=CONFIG.om_sign_in_minutes)
+BEHIND_PROXY = CONFIG.om_behind_proxy
+CALLS_PER_PROVIDER = CONFIG.om_calls_per_provider
+MODEL_TRIES = CONFIG.om_model_tries
+
 CONTENT_SECURITY_POLICY = {
     "DIRECTIVES": {
         "default-src": [NONE],

@@ -11,13 +11,11 @@ from django.db.models import Q
 from django.http import Http404, HttpRequest, HttpResponse, StreamingHttpResponse
 from ninja import File, Header, Query, Router, Schema, UploadedFile
 from ninja.responses import Status
-from pydantic import Field
 
 from agents import intents
 from agents.access import Right, author
 from agents.models import Turn
 from agents.services import attach
-from agents.services.send import LONGEST_PROMPT
 from memory.models import Message
 
 from .paging import Asked, Page, number, page, read
@@ -51,7 +49,7 @@ class FileOut(Schema):
 class Said(Schema):
     """Say what to send; ``files`` are tokens that uploading files to the conversation returned."""
 
-    text: str = Field("", max_length=LONGEST_PROMPT)
+    text: str = ""
     files: list[str] = []
 
 

@@ -11,7 +11,7 @@ from django.http import Http404, HttpRequest, JsonResponse
 from ninja import NinjaAPI
 from ninja.errors import AuthenticationError, HttpError, ValidationError
 
-from agents.services.send import BadPrompt
+from agents.services.send import BadPrompt, LimitReached
 from memory.models import Thread
 from memory.services.change import Refused, Stale
 
@@ -52,6 +52,13 @@ def _problem(request: HttpRequest, error: Problem) -> JsonResponse:
     return answer(error.status, error.detail, **error.more)
 
 
+def _limited(request: HttpRequest, error: LimitReached) -> JsonResponse:
+    response = answer(error.status, str(error), **error.facts)
+    for name, value in error.headers.items():
+        response[name] = value
+    return response
+
+
 def _stale(request: HttpRequest, error: Stale) -> JsonResponse:
     current = None if error.current is None else str(error.current.pk)
     return answer(409, str(error), yours=error.yours, theirs=error.theirs, current=current)
@@ -79,6 +86,7 @@ def handle(api: NinjaAPI) -> None:
         Stale: _stale,
         ValidationError: _invalid,
         Refused: lambda request, error: answer(422, str(error)),
+        LimitReached: _limited,
         BadPrompt: lambda request, error: answer(422, str(error)),
         Http404: lambda request, error: answer(404, NOT_THERE),
         Thread.DoesNotExist: lambda request, error: answer(404, NOT_THERE),

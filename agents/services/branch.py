@@ -12,7 +12,7 @@ from memory.services.change import Refused
 
 from ..models import Turn
 from .fork import fork
-from .send import send
+from .send import admit, checked, send
 
 if TYPE_CHECKING:
     from django.contrib.auth.models import User
@@ -33,14 +33,12 @@ def branch(
     if turn is None or turn.first_position is None:
         raise Refused("Only a message whose turn has begun can be sent anew.")
     position = turn.first_position - 1
+    prompt = checked(turn.prompt if text is None else text, alone=not turn.attachments)
+    # Asked before the conversation is copied, which is what takes long.
+    admit(thread_id, prompt, author)
     with transaction.atomic():
         child = fork(root_of(thread_id, position), position, author=author)
-        send(
-            child.pk,
-            turn.prompt if text is None else text,
-            author=author,
-            attachments=_files(turn),
-        )
+        send(child.pk, prompt, author=author, attachments=_files(turn))
     return child
 
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 from uuid import NAMESPACE_OID, UUID, uuid4, uuid5
 
-from django.db import IntegrityError, connection, transaction
+from django.db import IntegrityError, transaction
 from django.db.models.functions import Now
 
 from memory.dispatch import Switch
@@ -17,19 +17,17 @@ from memory.publish import publish
 
 from ..events import TurnQueued, TurnWithdrawn
 from ..models import Turn
+from .allow import Standing, allow, stand
+from .refusal import BadPrompt as BadPrompt
+from .refusal import LimitReached as LimitReached
 
 if TYPE_CHECKING:
     from django.contrib.auth.models import User
 
-LONGEST_PROMPT = 200_000
 MOST_WAITING = 20
 MOST_TRIES = 2 * MOST_WAITING
 
 turns = Switch()
-
-
-class BadPrompt(ValueError):
-    """Say in one sentence why a prompt cannot be taken."""
 
 
 def send(
@@ -44,12 +42,19 @@ def send(
 
     ``attachments`` are what ``attach.redeem`` returns; with them the text may be empty. The
     same ``key`` gives the same turn, so that sending again after a lost answer is safe.
-    Raises BadPrompt, Thread.DoesNotExist.
+    Raises BadPrompt, of which LimitReached is one, and Thread.DoesNotExist.
     """
     prompt = checked(text, alone=not attachments)
     key = key or uuid4()
     for _ in range(MOST_TRIES):
-        number = _next_number(thread_id)
+        try:
+            number = _admitted(thread_id, prompt, author)
+        except BadPrompt:
+            # What was taken already is not refused when it is sent again.
+            known = Turn.objects.filter(key=key).first()
+            if known is None:
+                raise
+            return _same(known, thread_id)
         try:
             with transaction.atomic():
                 turn = Turn(
@@ -77,10 +82,6 @@ def checked(text: str, *, alone: bool = True) -> str:
     """Return a prompt as it can be stored; not alone, it may be empty. Raises BadPrompt."""
     if alone and not text.strip():
         raise BadPrompt("The message is empty. Write something first.")
-    if len(text) > LONGEST_PROMPT:
-        raise BadPrompt(
-            f"The message has {len(text):,} characters; at most {LONGEST_PROMPT:,} can be sent."
-        )
     return safe_text(text)
 
 
@@ -113,22 +114,24 @@ def retry(thread_id: UUID, number: int, *, author: User | None = None) -> Turn:
     )
 
 
-_COUNT = """
-SELECT MAX(number), COUNT(CASE WHEN status = 'waiting' THEN 1 END)
-FROM agents_turn WHERE thread_id = %s
-"""
+def admit(thread_id: UUID, text: str, author: User | None) -> None:
+    """Let a prompt pass that is sent a little later. Raises LimitReached."""
+    allow(thread_id, text, author=author, standing=stand(thread_id, author))
 
 
-def _next_number(thread_id: UUID) -> int:
-    with connection.cursor() as cursor:
-        key = Turn._meta.get_field("thread").get_db_prep_value(thread_id, connection)
-        cursor.execute(_COUNT, [key])
-        last, waiting = cursor.fetchone()
-    if last is None and not Thread.objects.filter(pk=thread_id).exists():
+def _admitted(thread_id: UUID, prompt: str, author: User | None) -> int:
+    """Return the number for a prompt that may be sent. Raises BadPrompt, Thread.DoesNotExist."""
+    standing = stand(thread_id, author)
+    if standing.last is None and not Thread.objects.filter(pk=thread_id).exists():
         raise Thread.DoesNotExist(f"There is no thread {thread_id}.")
-    if waiting >= MOST_WAITING:
+    _check_waiting(standing)
+    allow(thread_id, prompt, author=author, standing=standing)
+    return (standing.last or 0) + 1
+
+
+def _check_waiting(standing: Standing) -> None:
+    if standing.waiting >= MOST_WAITING:
         raise BadPrompt(f"{MOST_WAITING} messages wait already. Withdraw one, or wait.")
-    return (last or 0) + 1
 
 
 def _same(turn: Turn, thread_id: UUID) -> Turn:

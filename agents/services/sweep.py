@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ..models import Turn
-from . import discard
+from . import discard, sign_in
 from .close import close_lapsed
 from .send import turns
 
@@ -11,10 +11,11 @@ from .send import turns
 def sweep() -> int:
     """Close lapsed turns and wake the runner for waiting ones; return how many were closed.
 
-    Conversations that were deleted a while ago are destroyed.
+    Conversations that were deleted a while ago are destroyed, failures to sign in forgotten.
     """
     closed = close_lapsed()
     discard.sweep()
+    sign_in.sweep()
     waiting = Turn.objects.waiting().order_by().values_list("thread_id", flat=True).distinct()
     for thread_id in waiting:
         turns.dispatch(thread_id)

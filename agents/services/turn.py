@@ -11,13 +11,14 @@ import asyncio
 import logging
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
+from typing import Any
 from uuid import UUID
 
 from asgiref.sync import sync_to_async
 from django.conf import settings
 from django.db import transaction
 from django.utils import timezone
-from pydantic_ai import CancellationToken, RunUsage
+from pydantic_ai import Agent, CancellationToken, RunUsage
 from pydantic_ai.exceptions import RunCancelled
 from pydantic_ai.messages import (
     ModelMessage,
@@ -46,7 +47,7 @@ from ..events import TurnDelta
 from ..models import Turn, TurnLost
 from ..tools import Deps
 from .begin import Running, begin
-from .close import Used, close_turn
+from .close import NOTHING, Used, close_turn
 
 logger = logging.getLogger(__name__)
 
@@ -143,15 +144,24 @@ async def _answer(running: Running, memory: TurnMemory, resolve: Resolve) -> Non
     view = running.first.view if running.first is not None else None
     options = view.options if view is not None else None
     agent = build(profile, model=Aloud(model, Hearing(running)), memory=memory, options=options)
-    result = await agent.run(
-        message_history=[running.prompt],
-        deps=Deps(thread_id=turn.thread_id, zone=running.zone),
-        cancellation_token=running.stop,
-        infer_name=False,
-    )
-    running.used = _used(profile.model_name, result.usage)
+    usage = RunUsage()
+    try:
+        await _asked(agent, running, usage)
+    finally:
+        # What a turn that failed or was stopped had used by then counts too.
+        running.used = _used(profile.model_name, usage)
     if running.text:
         await _send_delta(running)
+
+
+async def _asked(agent: Agent[Deps, Any], running: Running, usage: RunUsage) -> None:
+    await agent.run(
+        message_history=[running.prompt],
+        deps=Deps(thread_id=running.turn.thread_id, zone=running.zone),
+        cancellation_token=running.stop,
+        infer_name=False,
+        usage=usage,
+    )
 
 
 _IMPORTED: set[str] = set()
@@ -188,9 +198,12 @@ class Hearing:
 
 def _used(model: str, usage: RunUsage) -> Used:
     """Return what an answer took, priced now: prices and agents change."""
+    if not usage.requests:
+        return NOTHING
     read, wrote = usage.input_tokens, usage.output_tokens
     counts = {"requests": usage.requests, "input_tokens": read, "output_tokens": wrote}
-    return Used(counts, model, costs.price(model, read, wrote))
+    cost = costs.price(model, read, wrote) if usage.cost is None else usage.cost
+    return Used(counts, model, cost)
 
 
 def _said(event: object) -> str | None:

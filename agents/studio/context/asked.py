@@ -8,9 +8,9 @@ from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import urlencode
 
+from django.conf import settings
 from pydantic import ValidationError
 
-from agents.services.send import LONGEST_PROMPT
 from agents.services.told import INSTRUCTIONS, TOOLS
 from agents.studio.context.inspected import MEMORY, OTHERS, REMINDER
 from memory.config import merged, problems
@@ -73,7 +73,7 @@ def read(query: Mapping[str, str]) -> Asked:
         except ValueError:
             wrong.append(f"{label}: “{typed[name][:40]}” is no number.")
     return Asked(
-        draft=safe_text(query.get("draft", ""))[:LONGEST_PROMPT],
+        draft=safe_text(query.get("draft", ""))[: settings.MESSAGE_CHARACTERS or None],
         options=options,
         scope=typed["scope"] if typed["scope"] in SCOPES else "",
         activate=bool(typed["activate"]),

@@ -3,11 +3,13 @@ from uuid import uuid4
 import pytest
 
 from agents.models import Turn
-from agents.services.send import LONGEST_PROMPT, MOST_WAITING, BadPrompt, retry, send, withdraw
+from agents.services.send import MOST_WAITING, BadPrompt, retry, send, withdraw
 from memory.models import Message, Thread
 from memory.models.ids import new_id
 
 pytestmark = pytest.mark.django_db
+
+LONGEST_PROMPT = 200_000
 
 
 def numbers(thread, status):

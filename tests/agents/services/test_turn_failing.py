@@ -108,3 +108,15 @@ async def test_a_broken_observer_leaves_the_turn_as_it_is(thread):
 async def test_strange_prompts_are_answered_like_any_other(thread, models, text):
     await talk(thread, models, text)
     assert await statuses() == ["done"]
+
+
+async def test_what_a_failed_turn_used_counts(thread):
+    actor = Actor([("current_time", "{}")], [ValueError("gone")])
+    await ask(thread, "What time is it?")
+    await run_turns(thread.pk, resolve=actor)
+    turn = await Turn.objects.aget()
+    assert turn.status == "failed"
+    assert turn.usage["requests"] == 1
+    assert turn.usage["input_tokens"] > 0
+    # Nobody knows the price of the model of the tests.
+    assert (turn.model, turn.cost) == ("fake", None)
