@@ -12,7 +12,6 @@ from typing import Any
 from uuid import UUID
 
 from channels.db import database_sync_to_async
-from channels.generic.websocket import AsyncWebsocketConsumer
 from django.conf import settings
 from django.contrib.auth import get_user
 from django.db.models import Q
@@ -20,15 +19,20 @@ from django.utils import timezone
 
 from agents import intents
 from agents.allowed import allowed
+from agents.limits import Reached, too_large_frame
 from agents.live import Rendered
+from agents.outgoing import Outgoing
 from agents.rooms import Room, rooms
+from agents.services.refusal import facts_of
+from agents.sockets import CountedConsumer
 from memory.models import MemoryRecord
 from memory.publish import record_group, thread_group
 
 logger = logging.getLogger(__name__)
 
-SIGNED_OUT, NOT_FOUND, BROKEN = 4401, 4404, 4400
+SIGNED_OUT, NOT_FOUND, BROKEN, SLOW, TOO_MANY = 4401, 4404, 4400, 4408, 4429
 MOST_BROKEN = 10
+LAST_WORDS_SECONDS = 1.0
 RECHECK_SECONDS = 15.0
 NEVER = float("-inf")
 
@@ -37,16 +41,18 @@ class BadFrame(ValueError):
     """Say what is wrong with a frame."""
 
 
-class ChatConsumer(AsyncWebsocketConsumer):  # type: ignore[misc]
+class ChatConsumer(CountedConsumer):
     """Send a page the regions that changed; take its messages, stops and withdrawals.
 
     Closes with 4401 when nobody is signed in (any more), 4404 when the thread is not theirs,
-    4400 after ten broken frames.
+    4400 after ten broken frames, 4408 when it asks on and on and reads no answer, 4429 when
+    its person has too many pages open.
     """
 
     groups: list[str]
     room: Room | None = None
     rights: frozenset[str] = frozenset()
+    outgoing: Outgoing | None = None
 
     async def dispatch(self, message: dict[str, Any]) -> None:
         """Handle a message; an event touches no database, so it is spared the thread hop."""
@@ -62,10 +68,15 @@ class ChatConsumer(AsyncWebsocketConsumer):  # type: ignore[misc]
         self.thread_id: UUID = self.scope["url_route"]["kwargs"]["thread_id"]
         self.sent: dict[str, str] = {}
         self.broken = 0
+        self.outgoing = Outgoing(self._transmit)
         await self.accept()
         code, wide = await database_sync_to_async(self._admission)()
         if code:
             await self.close(code)
+            return
+        if (reached := self.count(self.scope["user"].pk)) is not None:
+            await self._limited(reached)
+            await self._end(TOO_MANY)
             return
         self.checked_at = monotonic()
         await self._listen(wide)
@@ -88,6 +99,8 @@ class ChatConsumer(AsyncWebsocketConsumer):  # type: ignore[misc]
         if self.room is not None:
             rooms().leave(self.room, self)
             self.room = None
+        if self.outgoing is not None:
+            self.outgoing.stop()
 
     def _admission(self) -> tuple[int, list[UUID]]:
         """Return the code to close with, 0 for none, and the wide records to listen to."""
@@ -109,13 +122,12 @@ class ChatConsumer(AsyncWebsocketConsumer):  # type: ignore[misc]
         return 0, list(records.values())
 
     async def offer(self, regions: Sequence[Rendered]) -> None:
-        """Send the regions that this page was not sent yet."""
+        """Send the regions that this page was not sent yet, as soon as it can take them."""
         new = [each for each in regions if self.sent.get(each.name) != each.etag]
-        if not new:
+        if not new or self.outgoing is None:
             return
         self.sent.update((each.name, each.etag) for each in new)
-        content = "".join(each.partial for each in new)
-        await self._send("render", content=allowed(content, self.rights))
+        self.outgoing.show(new)
 
     async def dismiss(self) -> None:
         """Close the page's socket: its thread is gone."""
@@ -126,12 +138,16 @@ class ChatConsumer(AsyncWebsocketConsumer):  # type: ignore[misc]
             return
         try:
             frame = parsed(text_data)
-            await self._handle(frame)
+            size = 0 if text_data is None else len(text_data.encode(errors="replace"))
+            if (reached := too_large_frame(settings.FRAME_BYTES, size)) is not None:
+                await self._limited(reached, key=frame.get("key"))
+            else:
+                await self._handle(frame)
         except BadFrame as error:
             self.broken += 1
             await self._send("error", code="broken", message=str(error))
             if self.broken >= MOST_BROKEN:
-                await self.close(BROKEN)
+                await self._end(BROKEN)
 
     async def _handle(self, frame: dict[str, Any]) -> None:
         match frame.get("type"):
@@ -195,7 +211,25 @@ class ChatConsumer(AsyncWebsocketConsumer):  # type: ignore[misc]
             case _:
                 raise BadFrame(f"A frame of type {frame['type']!r} lacks what it needs.")
 
+    async def _limited(self, reached: Reached, *, key: object = None) -> None:
+        """Tell the page which limit was met, and by which of its messages."""
+        facts = facts_of(reached)
+        await self._send("error", code="limited", message=reached.sentence, key=key, **facts)
+
     async def _send(self, kind: str, **fields: Any) -> None:
+        """Answer the page in its turn; one that reads nothing is let go."""
+        if self.outgoing is not None and not self.outgoing.say(kind, **fields):
+            await self.close(SLOW)
+
+    async def _end(self, code: int) -> None:
+        """Close the socket once the page was told why."""
+        if self.outgoing is not None:
+            await self.outgoing.settle(LAST_WORDS_SECONDS)
+        await self.close(code)
+
+    async def _transmit(self, kind: str, **fields: Any) -> None:
+        if kind == "render":
+            fields["content"] = allowed(fields["content"], self.rights)
         frame = {"type": kind, "now": timezone.now().isoformat(), **fields}
         await self.send(text_data=json.dumps(frame))
 

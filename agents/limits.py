@@ -93,6 +93,28 @@ def decide(limits: Limits, counted: Counted, *, now: datetime) -> Reached | None
     return next((reached for reached in found if reached is not None), None)
 
 
+def too_many_pages(allowed: int, used: int) -> Reached | None:
+    """Return the limit that one more open page meets, if it does."""
+    if not allowed or used < allowed:
+        return None
+    sentence = (
+        f"You have {used:,} pages open, as many as may be. This one is brought up to date every "
+        "few seconds; close others to see it live."
+    )
+    return Reached("pages at once", sentence, allowed, used, MINUTE)
+
+
+def too_large_frame(allowed: int, used: int) -> Reached | None:
+    """Return the limit that a frame of so many bytes meets, if it does."""
+    if not allowed or used <= allowed:
+        return None
+    sentence = (
+        f"The message takes {used:,} bytes; at most {allowed:,} can be sent. "
+        "Shorten it, or attach it as a file."
+    )
+    return Reached("bytes per frame", sentence, allowed, used)
+
+
 def midnight(now: datetime) -> datetime:
     """Return when the day of the limits began, in UTC."""
     return now.astimezone(UTC).replace(hour=0, minute=0, second=0, microsecond=0)

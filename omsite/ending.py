@@ -14,9 +14,10 @@ from collections.abc import Awaitable, Callable
 from threading import Timer
 from typing import Any
 
-from daphne.server import Server
 from daphne.ws_protocol import WebSocketProtocol
 from twisted.internet import defer
+
+from omsite.server import Server
 
 logger = logging.getLogger(__name__)
 
@@ -26,8 +27,8 @@ GOING_AWAY = 1001
 Send = Callable[[dict[str, Any]], Awaitable[None]]
 
 
-class EndingServer(Server):  # type: ignore[misc]
-    """Serve with Daphne, and end only when the requests under way are answered."""
+class EndingServer(Server):
+    """Serve, and end only when the requests under way are answered."""
 
     def kill_all_applications(self) -> defer.Deferred[Any]:
         """Close sockets, take nothing new and let requests be answered; fires when all is done.

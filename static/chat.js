@@ -14,20 +14,37 @@
     const list = one("#outbox");
     if (!list) return;
     list.replaceChildren(...outbox().map((item) => {
-      const row = document.createElement("li"), text = document.createElement("span"), why = document.createElement("span"), undo = document.createElement("button");
+      const row = document.createElement("li"), text = document.createElement("span"), why = document.createElement("span"), undo = document.createElement("button"), again = document.createElement("button");
       text.textContent = [item.text, ...(item.files || []).map((file) => file.name)].filter(Boolean).join(" · ");
-      why.textContent = window.studio.state() === "live" ? "Sending…" : "Will be sent when back";
+      why.textContent = item.refused ? "Not sent" : window.studio.state() === "live" ? "Sending…" : "Will be sent when back";
       why.className = "aside-text";
       undo.textContent = "Remove";
       undo.className = "button quiet small";
       undo.dataset.drop = item.key;
-      row.append(text, why, undo);
+      again.textContent = "Send again";
+      again.className = "button quiet small";
+      again.dataset.again = item.key;
+      row.append(text, why, ...(item.refused ? [again] : []), undo);
       return row;
     }));
   };
   const tokens = (files) => (files || []).map((file) => file.token);
-  const sendOutbox = () => { for (const { key, text, files } of outbox()) if (!refused.has(key) && transmit({ type: "send", key, text, files: tokens(files) })) refused.add(key); };
-  const postOutbox = async () => { for (const { key, text, files } of outbox()) if ((await window.studio.post(`${base}send`, { key, text, attachments: tokens(files).join(" ") })).ok) drop(key); };
+  const sendOutbox = () => { for (const { key, text, files, refused: not } of outbox()) if (!not && !refused.has(key) && transmit({ type: "send", key, text, files: tokens(files) })) refused.add(key); };
+  const postOutbox = async () => {
+    for (const { key, text, files, refused: not } of outbox()) {
+      if (not) continue;
+      const answer = await window.studio.post(`${base}send`, { key, text, attachments: tokens(files).join(" ") });
+      if (answer.ok) drop(key);
+      else if ([413, 422, 429].includes(answer.status)) refuse({ key, message: await answer.text() });
+    }
+  };
+  const resend = (key) => {
+    memory.set(box, outbox().map((item) => (item.key === key ? { ...item, refused: false } : item)));
+    refused.delete(key);
+    one("#refusal").hidden = true;
+    drawOutbox();
+    if (window.studio.state() === "polling") postOutbox(); else sendOutbox();
+  };
   const uuid = () => crypto.randomUUID?.() ?? "10000000-1000-4000-8000-100000000000".replace(/[018]/g, (c) => (c ^ (crypto.getRandomValues(new Uint8Array(1))[0] & (15 >> (c / 4)))).toString(16));
   const submit = () => {
     const field = one("#message"), text = field.value, shelf = window.attached;
@@ -47,10 +64,16 @@
   };
   const refuse = (frame) => {
     const lost = outbox().find((item) => item.key === frame.key), field = one("#message"), alert = one("#refusal");
-    if (lost) {
+    // What was refused goes back into the box; where something else stands there by now, it waits.
+    if (lost && !field.value && !window.chatEditing?.on()) {
       drop(lost.key);
-      if (!field.value) { field.value = lost.text; grow(); }
+      field.value = lost.text;
+      memory.set(note, lost.text);
+      grow();
       window.attached?.restore(lost.files || []);
+    } else if (lost) {
+      memory.set(box, outbox().map((item) => (item.key === lost.key ? { ...item, refused: true } : item)));
+      drawOutbox();
     }
     alert.textContent = frame.message;
     alert.hidden = false;
@@ -104,6 +127,11 @@
     if (frame.type === "accepted") drop(frame.key);
     if (frame.type === "error") refuse(frame);
   });
+  // 1009: a frame was too large even to be answered. It would be so again, over and over.
+  hooks.close.push((code) => {
+    const largest = code === 1009 && outbox().filter((item) => !item.refused).sort((a, b) => b.text.length - a.text.length)[0];
+    if (largest) refuse({ key: largest.key, message: "The message is too large to be sent. Shorten it, or attach it as a file." });
+  });
   hooks.swap.push(afterSwap);
   acts.panel = panel;
   acts.end = () => { follow = true; toEnd(); one("#newer").hidden = true; };
@@ -116,11 +144,12 @@
     if (follow) one("#newer").hidden = true;
   }, true);
   on("click", (e) => {
-    const hit = e.target.closest?.("[data-frame],[data-drop],[data-fill],a[data-earlier]");
+    const hit = e.target.closest?.("[data-frame],[data-drop],[data-again],[data-fill],a[data-earlier]");
     if (!hit) return;
-    const { frame, drop: key, fill } = hit.dataset;
+    const { frame, drop: key, again, fill } = hit.dataset;
     if (frame) { if (transmit(JSON.parse(frame))) { e.preventDefault(); one("#message")?.focus(); } }
     else if (key) drop(key);
+    else if (again) resend(again);
     else if (fill) { one("#message").value = fill; one("#message").focus(); }
     else { e.preventDefault(); earlier(hit.dataset.earlier); }
   });

@@ -198,8 +198,8 @@
   on("htmx:ws:close", (e) => {
     if (socket) lostAt = Date.now();
     socket = null;
-    run("close");
     const code = e.detail.code;
+    run("close", code);
     if (code === 4401) over("Signed out");
     else if (code === 4404) over("Not available");
     else judge();

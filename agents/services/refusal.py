@@ -29,15 +29,19 @@ class LimitReached(BadPrompt):
 
     @property
     def facts(self) -> dict[str, str | int | float | None]:
-        """Return the limit as machines read it; amounts of money are in US dollars."""
-        reached = self.reached
-        return {
-            "limit": reached.limit,
-            "allowed": _number(reached.allowed),
-            "used": _number(reached.used),
-            "left": _number(reached.left),
-            "retry_after": reached.retry_after,
-        }
+        """Return the limit as machines read it."""
+        return facts_of(self.reached)
+
+
+def facts_of(reached: Reached) -> dict[str, str | int | float | None]:
+    """Return a limit as machines read it; amounts of money are in US dollars."""
+    return {
+        "limit": reached.limit,
+        "allowed": _number(reached.allowed),
+        "used": _number(reached.used),
+        "left": _number(reached.left),
+        "retry_after": reached.retry_after,
+    }
 
 
 def _number(amount: object) -> int | float:

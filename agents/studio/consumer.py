@@ -10,7 +10,6 @@ from typing import Any
 from urllib.parse import parse_qs
 
 from channels.db import database_sync_to_async
-from channels.generic.websocket import AsyncWebsocketConsumer
 from django.utils import timezone
 
 from agents.access import Role, resources_for, role_of, threads_for
@@ -19,10 +18,12 @@ from agents.consumers import (
     NOT_FOUND,
     RECHECK_SECONDS,
     SIGNED_OUT,
+    TOO_MANY,
     BadFrame,
     parsed,
     signed_in,
 )
+from agents.sockets import CountedConsumer
 from agents.studio.hub import BadScope, Scope, hub, scopes
 from memory.models import MemoryRecord
 from memory.publish import record_group, thread_group
@@ -34,15 +35,18 @@ COALESCE_SECONDS = 0.1
 SMALL = frozenset({"turn.delta"})
 
 
-class StudioConsumer(AsyncWebsocketConsumer):  # type: ignore[misc]
+class StudioConsumer(CountedConsumer):
     """Tell a page when to ask again.
 
     Closes with 4401 when nobody is signed in (any more), 4404 when the page watches what is
-    not theirs to see, 4400 when it names nothing that can be watched.
+    not theirs to see, 4400 when it names nothing that can be watched, 4429 when its person has
+    too many pages open.
     """
 
     groups: list[str]
     telling: asyncio.Task[None] | None = None
+    #: What moved and was not told yet: of many movements, the last.
+    untold = ""
 
     async def dispatch(self, message: dict[str, Any]) -> None:
         """Handle a message; an event touches no database, so it is spared the thread hop."""
@@ -62,6 +66,10 @@ class StudioConsumer(AsyncWebsocketConsumer):  # type: ignore[misc]
             return
         if code := await self._checked():
             await self.close(code)
+            return
+        if self.count(self.scope["user"].pk) is not None:
+            # The page asks every few seconds instead.
+            await self.close(TOO_MANY)
             return
         for group in filter(None, map(_group, self.watched)):
             await self.channel_layer.group_add(group, self.channel_name)
@@ -96,13 +104,16 @@ class StudioConsumer(AsyncWebsocketConsumer):  # type: ignore[misc]
             await self.close(code)
 
     async def moved(self, kind: str) -> None:
-        """Tell the page in a moment, once for all that moves until then."""
+        """Tell the page in a moment, once for all that moves until it can take it."""
+        self.untold = kind
         if self.telling is None or self.telling.done():
-            self.telling = asyncio.create_task(self._tell(kind))
+            self.telling = asyncio.create_task(self._tell())
 
-    async def _tell(self, kind: str) -> None:
-        await asyncio.sleep(COALESCE_SECONDS)
-        await self._send("moved", what=kind)
+    async def _tell(self) -> None:
+        while self.untold:
+            await asyncio.sleep(COALESCE_SECONDS)
+            kind, self.untold = self.untold, ""
+            await self._send("moved", what=kind)
 
     async def _send(self, kind: str, **fields: str) -> None:
         frame = {"type": kind, "now": timezone.now().isoformat(), **fields}

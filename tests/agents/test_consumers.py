@@ -7,7 +7,7 @@ from channels.testing import WebsocketCommunicator
 from django.contrib.auth.models import Group
 from django.test import Client
 
-from agents.consumers import BROKEN, MOST_BROKEN, NOT_FOUND, SIGNED_OUT
+from agents.consumers import BROKEN, MOST_BROKEN, NOT_FOUND, SIGNED_OUT, TOO_MANY
 from agents.live import NAMES
 from agents.models import Turn
 from agents.services.send import send
@@ -290,3 +290,27 @@ async def test_a_thread_that_is_gone_closes_its_pages(thread, session):
         await socket.say("send", text="Hello", key=str(uuid4()))
 
         assert await socket.closed() == NOT_FOUND
+
+
+async def test_a_page_too_many_is_told_so_and_closed(settings, thread, session):
+    settings.SOCKETS_PER_USER = 1
+    async with Socket(thread.pk, session), Socket(thread.pk, session) as second:
+        refusal = await second.hear("error")
+        assert (refusal["code"], refusal["limit"]) == ("limited", "pages at once")
+        assert await second.closed() == TOO_MANY
+    async with Socket(thread.pk, session) as third:
+        await third.say("ping")
+        await third.hear("pong")
+
+
+async def test_a_frame_that_is_too_large_is_named_and_the_page_goes_on(settings, thread, session):
+    settings.FRAME_BYTES = 1000
+    async with Socket(thread.pk, session) as socket:
+        key = str(uuid4())
+        await socket.say("send", text="é" * 900, key=key)
+        refusal = await socket.hear("error")
+        assert (refusal["limit"], refusal["key"]) == ("bytes per frame", key)
+        assert refusal["used"] > refusal["allowed"] == 1000
+        await socket.say("ping")
+        await socket.hear("pong")
+    assert not await Turn.objects.aexists()

@@ -19,7 +19,6 @@ import django
 django.setup()
 
 from asgiref.sync import sync_to_async  # noqa: E402 - Django must be set up first
-from daphne.server import Server  # noqa: E402
 from django.utils import timezone  # noqa: E402
 
 from agents.events import TurnDelta  # noqa: E402
@@ -29,6 +28,7 @@ from memory.messages import user_prompt  # noqa: E402
 from memory.publish import send  # noqa: E402
 from memory.services.append import append  # noqa: E402
 from omsite.asgi import application  # noqa: E402
+from omsite.server import Server  # noqa: E402
 from tests.agents.play import Play, profile  # noqa: E402
 from tests.browser.world import make  # noqa: E402
 

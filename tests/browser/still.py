@@ -14,7 +14,6 @@ import django
 
 django.setup()
 
-from daphne.server import Server  # noqa: E402 - Django must be set up first
 from django.contrib.auth import get_user_model  # noqa: E402
 from django.utils import timezone  # noqa: E402
 from pydantic_ai.messages import ModelResponse, TextPart  # noqa: E402
@@ -27,6 +26,7 @@ from memory.services.append import append  # noqa: E402
 from memory.services.configure import configure  # noqa: E402
 from memory.services.look import look  # noqa: E402
 from omsite.asgi import application  # noqa: E402
+from omsite.server import Server  # noqa: E402
 from tests.browser.world import make  # noqa: E402
 
 SOON = timedelta(minutes=30)

@@ -39,6 +39,9 @@ class Command(BaseCommand):
             # Said from inside the running loop: from then on Ctrl-C is an orderly end.
             ready_callable=lambda: hook.callWhenRunning(self._ready, host, port),
             websocket_timeout=SOCKET_SECONDS,
+            # Up to twice the limit the page is told so in a frame; past that, by the close code.
+            websocket_max_message_size=2 * settings.FRAME_BYTES,
+            websocket_max_frame_size=2 * settings.FRAME_BYTES,
             server_name="omsite",
         )
         server.run()
