@@ -152,6 +152,18 @@ def is_transient(error: BaseException) -> bool:
     return False
 
 
+def is_busy(error: BaseException) -> bool:
+    """Tell whether a provider did not take a call: limits, overload, failure, no connection.
+
+    One that it took and gave no answer to in time is another matter.
+    """
+    causes = list(_causes(error))
+    late = any(isinstance(cause, _LATE) for cause in causes)
+    return not late and is_transient(error) and any(isinstance(cause, _BUSY) for cause in causes)
+
+
+_BUSY = (ModelRateLimitError, ModelUnavailableError, ModelServerError, ModelConnectionError)
+_LATE = (ModelTimeoutError, ModelRequestTimeout, TimeoutError)
 _TRANSIENT = (
     ModelRateLimitError,
     ModelUnavailableError,

@@ -45,6 +45,7 @@ from ..actor import build
 from ..aloud import Aloud
 from ..events import TurnDelta
 from ..models import Turn, TurnLost
+from ..patient import Patient
 from ..tools import Deps
 from .begin import Running, begin
 from .close import NOTHING, Used, close_turn
@@ -143,7 +144,12 @@ async def _answer(running: Running, memory: TurnMemory, resolve: Resolve) -> Non
     model = await _model(profile.model_name, resolve)
     view = running.first.view if running.first is not None else None
     options = view.options if view is not None else None
-    agent = build(profile, model=Aloud(model, Hearing(running)), memory=memory, options=options)
+    agent = build(
+        profile,
+        model=Aloud(Patient(model, tries=settings.MODEL_TRIES), Hearing(running)),
+        memory=memory,
+        options=options,
+    )
     usage = RunUsage()
     try:
         await _asked(agent, running, usage)

@@ -35,6 +35,7 @@ from memory.models.cycle import CycleLost
 from memory.models.record import RecordMoved
 from memory.models.state import LaneRow
 from memory.models.swift import FromNow
+from memory.providers import bounded
 from memory.publish import publish
 from memory.tiers import TierExceeded
 
@@ -52,9 +53,12 @@ Resolve = Callable[[str], Model]
 def resolve_model(name: str) -> Model:
     """Return the model of a name, with the server's settings. Raises llm.ModelUnavailable.
 
-    The first use of a provider imports its package, which takes seconds: not for a loop.
+    So many calls of its provider are under way at once as the settings allow; others wait. The
+    first use of a provider imports its package, which takes seconds: not for a loop.
     """
-    return llm.shared(name, delay=settings.OFFLINE_DELAY, base_url=settings.MODEL_BASE_URL)
+    url = settings.MODEL_BASE_URL
+    model = llm.shared(name, delay=settings.OFFLINE_DELAY, base_url=url)
+    return bounded(name, model, getattr(settings, "CALLS_PER_PROVIDER", 0), base_url=url)
 
 
 class LaneTaken(Exception):

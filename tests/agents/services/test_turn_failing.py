@@ -1,7 +1,11 @@
+import asyncio
+
 import pytest
+from asgiref.sync import sync_to_async
+from pydantic_ai.exceptions import ModelRateLimitError
 
 from agents.models import AgentProfile, Turn
-from agents.services.turn import run_turns
+from agents.services.turn import run_turns, stop
 from memory.models import Cycle
 from tests.agents.services.acting import (
     LONG,
@@ -120,3 +124,28 @@ async def test_what_a_failed_turn_used_counts(thread):
     assert turn.usage["input_tokens"] > 0
     # Nobody knows the price of the model of the tests.
     assert (turn.model, turn.cost) == ("fake", None)
+
+
+async def test_who_waits_for_a_busy_provider_can_stop(thread):
+    busy = ModelRateLimitError("fake", "slow down")
+    busy.retry_after = 15.0
+    actor = Actor([busy])
+    await ask(thread, "Hello")
+    running = asyncio.create_task(run_turns(thread.pk, resolve=actor))
+    while not actor.requests:
+        await asyncio.sleep(0.01)
+    await sync_to_async(stop)(thread.pk)
+    async with asyncio.timeout(5):
+        await running
+    assert (await Turn.objects.aget()).status == "stopped"
+    assert len(actor.requests) == 1
+
+
+async def test_a_provider_that_is_busy_for_a_moment_fails_no_turn(thread):
+    busy = ModelRateLimitError("fake", "slow down")
+    busy.retry_after = 0.0
+    actor = Actor([busy], ["Hello."])
+    await ask(thread, "Hello")
+    await run_turns(thread.pk, resolve=actor)
+    assert (await Turn.objects.aget()).status == "done"
+    assert len(actor.requests) == 2
