@@ -96,6 +96,7 @@ UNFOLD: dict[str, Any] = {
                     _item("Groups", "badge", "auth_group"),
                     _item("Tokens", "key", "agents_token"),
                     _item("Audit", "policy", "agents_auditentry"),
+                    _item("Failed sign-ins", "lock", "agents_signinfailure"),
                 ],
             },
         ],

@@ -16,7 +16,7 @@ from unfold.forms import AdminPasswordChangeForm, UserChangeForm, UserCreationFo
 
 from agents import tokens
 from agents.lab.models import Entry, Lab, Pane
-from agents.models import AgentChange, AgentProfile, AuditEntry, Token
+from agents.models import AgentChange, AgentProfile, AuditEntry, SignInFailure, Token
 
 from . import acts
 from .asking import Act, Done, ask
@@ -187,3 +187,12 @@ class AuditAdmin(Rows):
     def counted(self, obj: Any) -> Any:
         """Return what it did, counted."""
         return as_json(obj.numbers)
+
+
+@register(SignInFailure)
+class SignInFailureAdmin(Rows):
+    """Show how often signing in failed lately; equal hashes are one account or one address."""
+
+    list_display = ("at", "account", "address")
+    list_filter = ("at",)
+    ordering = ("-at",)

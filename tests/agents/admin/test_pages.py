@@ -44,6 +44,7 @@ HISTORY = {
     "memoryrecord",
     "auditentry",
     "agentchange",
+    "signinfailure",
 }
 
 
