@@ -28,10 +28,16 @@ def reached(*args, **kwargs):
     return refusal.value.reached
 
 
-def used(thread, author=None, **usage):
+def used(thread, author=None, cost=None, **usage):
     number = Turn.objects.filter(thread=thread).count() + 1
     return Turn.objects.create(
-        thread=thread, author=author, number=number, prompt="x", status="done", usage=usage
+        thread=thread,
+        author=author,
+        number=number,
+        prompt="x",
+        status="done",
+        usage=usage,
+        cost=cost,
     )
 
 
@@ -129,7 +135,7 @@ def test_a_resource_pays_for_its_memory_too(settings, thread, resource, ada, pro
 
 def test_what_no_reply_priced_is_priced_by_the_list(settings, thread):
     settings.PER_DAY = NONE | {"server": (0, Decimal("0.3"))}
-    used(thread, input_tokens=1, output_tokens=1, cost="0.1")
+    used(thread, input_tokens=1, output_tokens=1, cost=Decimal("0.1"))
     observed(thread, cost=Decimal("0.05"))
     send(thread.pk, "Hello")
     observed(thread, model="gpt-5-mini", tokens=600_000)
