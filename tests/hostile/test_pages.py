@@ -42,6 +42,7 @@ def test_there_are_sixty_strings():
     assert len(set(STRINGS)) == 60
 
 
+@pytest.mark.slow
 @pytest.mark.django_db(transaction=True)
 @pytest.mark.parametrize("first", range(0, len(STRINGS), BATCH))
 def test_a_hostile_text_is_shown_as_text_on_every_page(first):
