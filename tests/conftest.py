@@ -26,6 +26,8 @@ def pytest_configure(config):
     And see to it that the tests named by docs/conformance.md run.
     """
     settings.PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
+    # Every test has a client of its own, which is not to list all static files first.
+    settings.WHITENOISE_AUTOREFRESH = True
     config.media = TemporaryDirectory(prefix="omsite-media-")
     settings.MEDIA_ROOT = config.media.name
     conformance.listen(config)
