@@ -76,7 +76,7 @@ def create() -> None:
         resource=ada,
         profile=profile,
         title=_recording().title,
-        options={"message_tokens": 2_000, "observation_tokens": 1_600},
+        options={"message_tokens": 2_000, "observation_tokens": 2_400},
     )
 
 

@@ -46,7 +46,7 @@ PRESETS = (
         "demo",
         "Quick demo",
         "Observes at 1.2k tokens, so that memory forms within a dozen messages.",
-        {"message_tokens": 1_200, "observation_tokens": 1_600},
+        {"message_tokens": 1_200, "observation_tokens": 2_400},
     ),
 )
 _NAMED = {name for preset in PRESETS for name in preset.options}
