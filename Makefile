@@ -6,7 +6,7 @@ BIN := .venv/bin
 CHAT := $(addprefix tests/browser/test_,chat.py shared.py attachments.py broken_frames.py)
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: help install install-dev studio production-local test test-servers lint browser browser-pages slow quality fuzz fuzz-ci bench audit
+.PHONY: help install install-dev studio production-local test test-servers lint browser browser-pages screenshots slow quality fuzz fuzz-ci bench audit
 
 help:  ## Say what can be done
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -36,6 +36,9 @@ browser: .venv/installed-dev  ## Drive the chat in Chromium: make browser [ARGS=
 
 browser-pages: .venv/installed-dev  ## Drive every other page in Chromium
 	@$(BIN)/python -m pytest -n auto -m browser tests/browser $(CHAT:%=--ignore=%) $(ARGS)
+
+screenshots: .venv/installed-dev  ## Take the pictures of docs/screenshots anew
+	@$(BIN)/python -m tests.browser.pictures
 
 slow: .venv/installed-dev  ## Run the long tests: kills, races, many random lives
 	@$(BIN)/python -m pytest -n auto -m slow $(ARGS)
