@@ -42,7 +42,7 @@ screenshots: .venv/installed-dev  ## Take the pictures of docs/screenshots anew
 
 slow: .venv/installed-dev  ## Run the long tests: kills, races, many random lives
 	@$(BIN)/python -m pytest -n auto -m slow $(ARGS)
-	@$(BIN)/python tests/servers.py -n auto -m slow tests/crash tests/memory/services/test_races.py $(ARGS)
+	@$(BIN)/python tests/servers.py -n auto -m slow tests/crash tests/memory $(ARGS)
 
 fuzz: .venv/installed-dev  ## Play random lives of memory: make fuzz SEEDS=500 [PROCESSES=4] [JOBS=2] [DATABASE_URL=...]
 	@$(BIN)/python -m tests.fuzz.run --seeds $(or $(SEEDS),50) --first $(or $(FIRST),1) \
