@@ -179,7 +179,7 @@ def cancel(request: HttpRequest, thread_id: UUID, cycle_id: UUID) -> HttpRespons
     thread = _allowed(request, thread_id, Right.OPERATE)
     here = Cycle.objects.filter(record__resource=thread.resource_id)
     cycle = get_object_or_404(here, pk=cycle_id)
-    return _done(request, thread_id, lambda: work.cancel(cycle.pk, author=request.user))  # type: ignore[arg-type]
+    return _done(request, thread_id, lambda: work.cancel(cycle.pk, author=author(request)))
 
 
 @require_POST

@@ -14,7 +14,7 @@ from django.utils import timezone
 from django.utils.http import url_has_allowed_host_and_scheme
 from django.views.decorators.http import require_POST
 
-from agents.access import Right, require, thread_or_404
+from agents.access import Right, author, require, thread_or_404
 from agents.studio.memory.asked import Asked
 from agents.studio.memory.editor import Conflict, Typed
 from agents.studio.memory.reading import Reading
@@ -55,7 +55,7 @@ def edit(request: HttpRequest, line_id: UUID) -> HttpResponse:
             target.pk,
             typed.text,
             kind=typed.kind or None,
-            author=request.user,  # type: ignore[arg-type]
+            author=author(request),
             reason=typed.reason,
             expected=_expected(request),
         )
@@ -83,7 +83,7 @@ def _keep_both(request: HttpRequest, line: Line, typed: Typed) -> HttpResponse:
             kind=typed.kind or line.kind,
             said_at=line.said_at,
             thread_id=owner.thread_id,
-            author=request.user,  # type: ignore[arg-type]
+            author=author(request),
             reason=typed.reason,
         )
     except Refused as refused:
@@ -115,7 +115,7 @@ def pin(request: HttpRequest, line_id: UUID) -> HttpResponse:
     line = _editable(request, line_id)
 
     def act() -> tuple[int, UUID]:
-        (new,) = pin_lines(line.pk, author=request.user, expected=_expected(request))  # type: ignore[arg-type]
+        (new,) = pin_lines(line.pk, author=author(request), expected=_expected(request))
         return new.since or 0, new.pk
 
     return _change(request, _record(line), act, "Pinned: every reflection leaves it standing.")
@@ -127,7 +127,7 @@ def unpin(request: HttpRequest, line_id: UUID) -> HttpResponse:
     line = _editable(request, line_id)
 
     def act() -> tuple[int, UUID]:
-        (new,) = unpin_lines(line.pk, author=request.user, expected=_expected(request))  # type: ignore[arg-type]
+        (new,) = unpin_lines(line.pk, author=author(request), expected=_expected(request))
         return new.since or 0, new.pk
 
     return _change(request, _record(line), act, "Unpinned: the next reflection may condense it.")
@@ -142,7 +142,7 @@ def forget(request: HttpRequest, line_id: UUID) -> HttpResponse:
     def act() -> tuple[int, None]:
         number = forget_lines(
             line.pk,
-            author=request.user,  # type: ignore[arg-type]
+            author=author(request),
             reason=reason,
             expected=_expected(request),
         )
@@ -157,7 +157,7 @@ def show(request: HttpRequest, line_id: UUID) -> HttpResponse:
     line = _editable(request, line_id)
 
     def act() -> tuple[int, UUID]:
-        new = show_again(line.pk, author=request.user, reason=request.POST.get("reason", ""))  # type: ignore[arg-type]
+        new = show_again(line.pk, author=author(request), reason=request.POST.get("reason", ""))
         return new.since or 0, new.pk
 
     return _change(request, _record(line), act, "Restored: the line is visible again.")
@@ -188,7 +188,7 @@ def _pin_several(request: HttpRequest, record: MemoryRecord) -> int:
     lines = [line.pk for line in _ticked(request, record) if not line.pinned]
     if not lines:
         raise Refused("These lines are pinned already.")
-    return pin_lines(lines, author=request.user, expected=_expected(request))[0].since or 0  # type: ignore[arg-type]
+    return pin_lines(lines, author=author(request), expected=_expected(request))[0].since or 0
 
 
 def _unpin_several(request: HttpRequest, record: MemoryRecord) -> int:
@@ -196,12 +196,12 @@ def _unpin_several(request: HttpRequest, record: MemoryRecord) -> int:
     lines = [line.pk for line in _ticked(request, record) if line.pinned]
     if not lines:
         raise Refused("None of these lines is pinned.")
-    return unpin_lines(lines, author=request.user, expected=_expected(request))[0].since or 0  # type: ignore[arg-type]
+    return unpin_lines(lines, author=author(request), expected=_expected(request))[0].since or 0
 
 
 def _forget_several(request: HttpRequest, record: MemoryRecord) -> int:
     lines = [line.pk for line in _ticked(request, record)]
-    return forget_lines(lines, author=request.user, expected=_expected(request))  # type: ignore[arg-type]
+    return forget_lines(lines, author=author(request), expected=_expected(request))
 
 
 def _as_text(request: HttpRequest, record: MemoryRecord) -> HttpResponse:
@@ -257,7 +257,7 @@ def _noted(request: HttpRequest, thread: Thread, typed: Typed) -> Line:
         typed.text,
         kind=typed.kind or Line.Kind.HIGH,
         thread_id=thread.pk if record.thread_id is None else None,
-        author=request.user,  # type: ignore[arg-type]
+        author=author(request),
         reason=typed.reason,
     )
 
@@ -268,7 +268,7 @@ def undo(request: HttpRequest, record_id: UUID, number: int) -> HttpResponse:
     record = _changeable(request, record_id, number)
 
     def act() -> tuple[int, None]:
-        return history.undo(record.pk, number, author=request.user), None  # type: ignore[arg-type]
+        return history.undo(record.pk, number, author=author(request)), None
 
     return _change(request, record, act, f"Undid revision {number}.")
 
@@ -280,7 +280,7 @@ def restore(request: HttpRequest, record_id: UUID, number: int) -> HttpResponse:
     reason = request.POST.get("reason", "")
 
     def act() -> tuple[int, None]:
-        return restore_revision(record.pk, number, author=request.user, reason=reason), None  # type: ignore[arg-type]
+        return restore_revision(record.pk, number, author=author(request), reason=reason), None
 
     return _change(request, record, act, f"Restored revision {number}.")
 
