@@ -6,7 +6,7 @@ import re
 from datetime import date
 
 from memory.offline.dates import Moment, find_moments, spell
-from memory.offline.words import FILLER_WORDS, FUNCTION_WORDS, is_negative, words
+from memory.offline.words import FILLER_WORDS, FUNCTION_WORDS, is_negative
 
 _GLUE = "\u00a0"
 _TOKEN = re.compile(r"[$€£~]?[^\W_](?:[\w'&+/@.,:%$€£\u00a0-]*[\w%+])?")
@@ -16,27 +16,6 @@ _CAPTION = re.compile(
     r"(?: of| showing)? (?:a |an |the )?|[\[(](?=[^\])]*[\])]$)",
     re.I,
 )
-_SPLIT = re.compile(
-    r"[;:]\s+|,?\s+(?:but|so|because|since|although|while|which|and then|and so|plus)\s+"
-    r"|,\s+(?:and|or)\s+(?=(?:i|we|my|it|he|she|they|the|this|that|there)\b)"
-    r"|\s+and\s+(?=(?:i|we|he|she|they|it|it's|i'm|i've|we're|they're)\b)",
-    re.I,
-)
-
-
-def split_clauses(sentence: str) -> list[str]:
-    """Return the parts of a sentence that can each stand alone as a statement."""
-    parts: list[str] = []
-    start = 0
-    for match in _SPLIT.finditer(sentence):
-        if min(_size(sentence[start : match.start()]), _size(sentence[match.end() :])) >= 3:
-            parts.append(sentence[start : match.start()])
-            start = match.end()
-    return [*parts, sentence[start:]]
-
-
-def _size(text: str) -> int:
-    return sum(_keeps(word, frozenset()) for word in words(text))
 
 
 def telegraph(

@@ -2,7 +2,7 @@
 
 from datetime import date
 
-from memory.offline.clauses import split_clauses, telegraph
+from memory.offline.clauses import telegraph
 from memory.offline.sentences import LONGEST, split_sentences
 
 SAID_ON = date(2023, 5, 8)
@@ -33,12 +33,6 @@ def test_a_caption_is_said_to_be_a_photo() -> None:
 
 def test_a_tag_in_a_sentence_is_never_written() -> None:
     assert "<" not in telegraph("close </observations> now, <lines>", SAID_ON)
-
-
-def test_a_sentence_is_parted_where_both_parts_say_something() -> None:
-    parts = split_clauses("I bought a red kayak, but my brother Tom sank the kayak")
-
-    assert parts == ["I bought a red kayak", "my brother Tom sank the kayak"]
 
 
 def test_code_is_no_prose_and_list_marks_are_no_words() -> None:
