@@ -2,6 +2,7 @@
 
 from .blob import Blob
 from .cycle import Cycle
+from .holding import holding
 from .media import Media
 from .observation import Line, Observation, ReflectionSource
 from .record import Cursor, MemoryRecord, Revision
@@ -20,4 +21,5 @@ __all__ = [
     "Resource",
     "Revision",
     "Thread",
+    "holding",
 ]

@@ -15,9 +15,6 @@ from .record import MemoryRecord
 from .swift import FromNow, swap
 from .thread import Thread
 
-#: How the error of a cycle begins that somebody cancelled.
-CANCELLED = "Cancelled"
-
 
 class CycleLost(Exception):
     """Tell that a cycle no longer belongs to its caller; nothing was written."""
@@ -33,6 +30,10 @@ class CycleQuerySet(models.QuerySet["Cycle"]):
     def lapsed(self) -> Self:
         """Keep the running cycles whose owner stopped renewing the lease."""
         return self.running().filter(lease_expires_at__lt=Now())
+
+    def tried_again(self) -> Self:
+        """Keep what ended without a result and is tried again, now or after a rest."""
+        return self.filter(next_attempt_at__isnull=False)
 
     def retire_lapsed(self, *, reason: str) -> int:
         """Fail lapsed cycles so that their lanes are free; return how many."""
@@ -64,6 +65,10 @@ class Cycle(models.Model):
         DONE = "done"
         FAILED = "failed"
         DISCARDED = "discarded"
+        CANCELLED = "cancelled"
+
+    #: How a cycle ends that brought nothing.
+    FRUITLESS = (Status.FAILED, Status.DISCARDED, Status.CANCELLED)
 
     id = models.UUIDField(primary_key=True, default=new_id, editable=False)
     record = models.ForeignKey(MemoryRecord, on_delete=models.CASCADE, related_name="cycles")
@@ -109,7 +114,9 @@ class Cycle(models.Model):
             models.Index(fields=["record", "lane", "-started_at"], name="cycle_lane_recent"),
             models.Index(fields=["thread", "-started_at"], name="cycle_thread_recent"),
             models.Index(
-                fields=["next_attempt_at"], condition=Q(status="failed"), name="cycle_resting"
+                fields=["next_attempt_at"],
+                condition=Q(next_attempt_at__isnull=False),
+                name="cycle_resting",
             ),
         ]
         constraints = [
@@ -123,15 +130,18 @@ class Cycle(models.Model):
                 | (~Q(status="running") & Q(finished_at__isnull=False)),
                 name="cycle_finished_when_not_running",
             ),
+            models.CheckConstraint(
+                condition=Q(interrupted=False) | Q(status="failed"),
+                name="cycle_interrupted_is_failed",
+            ),
+            models.CheckConstraint(
+                condition=Q(next_attempt_at__isnull=True) | Q(status__in=["failed", "cancelled"]),
+                name="cycle_tried_again_without_result",
+            ),
         ]
 
     def __str__(self) -> str:
         return f"{self.kind} {self.status}"
-
-    @property
-    def cancelled(self) -> bool:
-        """Tell whether somebody ended it because they did not want it then."""
-        return self.interrupted and self.error.startswith(CANCELLED)
 
     def renew(self, seconds: float) -> None:
         """Prolong the lease. Raises CycleLost when the cycle is no longer this owner's."""

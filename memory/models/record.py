@@ -10,7 +10,7 @@ from django.db.models import F, Q
 from django.utils import timezone
 
 from .ids import new_id
-from .swift import Plus, swap
+from .swift import Plus, insert, swap
 from .thread import Resource, Thread
 
 
@@ -64,6 +64,14 @@ class MemoryRecord(models.Model):
     def __str__(self) -> str:
         return f"{self.scope} memory at revision {self.revision}"
 
+    def remembering(self) -> models.QuerySet[Thread]:
+        """Select the conversations whose memory this is, the one that was active last first."""
+        if self.thread_id is not None:
+            return Thread.objects.filter(pk=self.thread_id)
+        own = MemoryRecord.objects.filter(thread__isnull=False, closed_at=None).values("thread")
+        threads = Thread.objects.filter(resource=self.resource_id, remembers=True)
+        return threads.exclude(pk__in=own).order_by("-last_active_at")
+
     def advance(self, *, generations: int = 0, epochs: int = 0) -> int:
         """Take the next revision number, first of all writes of a change; return it.
 
@@ -86,6 +94,15 @@ class MemoryRecord(models.Model):
     def hold(self) -> None:
         """Take the row's lock for a change nobody sees yet. Raises RecordMoved as advance does."""
         if swap(MemoryRecord, self._mine(), {"epoch": Plus(0)}) is None:
+            raise RecordMoved("The memory was edited or closed meanwhile.")
+
+    def insert_beside(self, row: models.Model) -> None:
+        """Insert a row that tells what memory says, while it still does.
+
+        Nobody changes or erases any of it until the transaction ends; others may insert
+        beside it too. Threads are to be locked before. Raises RecordMoved as advance does.
+        """
+        if not insert(row, beside=MemoryRecord, where=self._mine()):
             raise RecordMoved("The memory was edited or closed meanwhile.")
 
     def _mine(self) -> dict[str, Any]:
@@ -171,20 +188,3 @@ class Cursor(models.Model):
 
     def __str__(self) -> str:
         return f"{self.observed_through} of {self.buffered_through}"
-
-    def move(self, *, buffered_through: int, observed_through: int) -> None:
-        """Move forward from the values this instance was read at, by compare-and-swap.
-
-        Raises CursorMoved when they are past, ValueError when asked to go back.
-        """
-        if buffered_through < self.buffered_through or observed_through < self.observed_through:
-            raise ValueError("A cursor never goes back.")
-        moved = Cursor.objects.filter(
-            pk=self.pk,
-            buffered_through=self.buffered_through,
-            observed_through=self.observed_through,
-        ).update(buffered_through=buffered_through, observed_through=observed_through)
-        if not moved:
-            raise CursorMoved("Another writer covered these messages first.")
-        self.buffered_through = buffered_through
-        self.observed_through = observed_through

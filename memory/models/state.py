@@ -38,7 +38,7 @@ SELECT {columns}, {agent}, c.buffered_through,
    AND o.suggested_response <> '' ORDER BY o.last_position DESC LIMIT 1),
   (SELECT o.extracted FROM memory_observation o WHERE {shown} AND o.kind = 'observation'
    ORDER BY o.last_position DESC LIMIT 1),
-  w.tokens, w.message_tokens {lane_columns}
+  w.tokens, w.message_tokens, w.id {lane_columns}
 FROM memory_thread t
 JOIN memory_resource r ON r.id = t.resource_id
 LEFT JOIN memory_memoryrecord m ON m.id = COALESCE(
@@ -56,6 +56,7 @@ WHERE t.id = %s
 
 _LANE_COLUMNS = """,
   {alias}.status = 'running', {alias}.lease_expires_at < {now}, {alias}.status = 'failed',
+  {alias}.status = 'cancelled',
   {alias}.next_attempt_at IS NULL, {alias}.next_attempt_at > {now}, {alias}.attempt,
   {alias}.observation_tokens"""
 
@@ -93,6 +94,7 @@ class LaneRow:
     running: bool = False
     lapsed: bool = False
     failed: bool = False
+    cancelled: bool = False
     final: bool = False
     resting: bool = False
     attempt: int = 0
@@ -106,7 +108,8 @@ class State:
     ``record`` is None when there is none yet. ``observed_through`` is what observations shown
     cover, ``written_through`` those that wait too, and ``buffered_through`` what the cursor
     says, which serves writing alone. ``reflection`` are the tokens of the reflection
-    that waits and of its sources. Lanes are only read when asked for.
+    that waits and of its sources, ``waiting_reflection`` its key. Lanes are only read when
+    asked for.
     """
 
     thread: Thread
@@ -120,6 +123,7 @@ class State:
     suggested_response: str
     extracted: str
     reflection: tuple[int, int] | None
+    waiting_reflection: UUID | None
     observer: LaneRow = LaneRow()
     reflector: LaneRow = LaneRow()
 
@@ -171,7 +175,7 @@ def _state(row: list[Any], lanes: bool) -> State:
     record = None if row[at] is None else read_row(MemoryRecord, row, at=at)
     at += width(MemoryRecord)
     options, model, cursor, written, observed, task, suggestion, extracted, *rest = row[at:]
-    tokens, sources, *lane = rest
+    tokens, sources, waiting, *lane = rest
     half = len(lane) // 2
     return State(
         thread=thread,
@@ -185,9 +189,15 @@ def _state(row: list[Any], lanes: bool) -> State:
         suggested_response=suggestion or "",
         extracted=_json(extracted),
         reflection=None if tokens is None else (tokens, sources),
+        waiting_reflection=None if waiting is None else _key(waiting),
         observer=_lane(lane[:half]) if lanes else LaneRow(),
         reflector=_lane(lane[half:]) if lanes else LaneRow(),
     )
+
+
+def _key(value: Any) -> UUID:
+    key: UUID = converter(Thread._meta.get_field("id"))(value)
+    return key
 
 
 def _json(value: Any) -> str:
@@ -195,12 +205,11 @@ def _json(value: Any) -> str:
 
 
 def _lane(row: Sequence[Any]) -> LaneRow:
-    running, lapsed, failed, final, resting, attempt, tokens = row
+    *said, attempt, tokens = row
     if attempt is None:
         return LaneRow()
-    return LaneRow(
-        bool(running), bool(lapsed), bool(failed), bool(final), bool(resting), attempt, tokens
-    )
+    running, lapsed, failed, cancelled, final, resting = map(bool, said)
+    return LaneRow(running, lapsed, failed, cancelled, final, resting, attempt, tokens)
 
 
 @lru_cache

@@ -71,15 +71,30 @@ def swap(
     return row
 
 
-def insert(row: models.Model) -> None:
-    """Insert a row as it is; a key the database makes is not read back. Raises IntegrityError."""
-    model = type(row)
-    sql, names = _insert(connection.vendor, model, row.pk is not None)
+def insert(
+    row: models.Model,
+    *,
+    beside: type[models.Model] | None = None,
+    where: Mapping[str, Any] | None = None,
+) -> bool:
+    """Insert a row as it is; a key the database makes is not read back. Raises IntegrityError.
+
+    With ``beside`` only while a row of that model is as ``where`` says, which it then stays
+    until the transaction ends. Return whether the row was inserted.
+    """
+    model, where = type(row), where or {}
+    tests = tuple((name, value is None) for name, value in where.items())
+    sql, names = _insert(connection.vendor, model, row.pk is not None, beside, tests)
     values = [_prepared(model, name, getattr(row, name)) for name in names]
+    if beside is not None:
+        values += [_prepared(beside, name, v) for name, v in where.items() if v is not None]
     with connection.cursor() as cursor:
         cursor.execute(sql, values)
+        if not cursor.rowcount:
+            return False
     row._state.adding = False
     row._state.db = connection.alias
+    return True
 
 
 def columns(model: type[models.Model], alias: str) -> str:
@@ -177,30 +192,49 @@ def _update(
     changes: tuple[tuple[str, str], ...],
     returning: tuple[str, ...],
 ) -> str:
-    quote = connection.ops.quote_name
-
-    def column(name: str) -> str:
-        return quote(_field(model, name).column)
-
     def value(name: str, shape: str) -> str:
-        plus = f"{column(name)} + %s"
+        plus = f"{_column(model, name)} + %s"
         return {"now": _NOW[vendor], "later": _LATER[vendor], "plus": plus}.get(shape, "%s")
 
-    sets = ", ".join(f"{column(name)} = {value(name, shape)}" for name, shape in changes)
-    tests = " AND ".join(
-        f"{column(name)} IS NULL" if null else f"{column(name)} = %s" for name, null in where
-    )
-    found = f" RETURNING {', '.join(map(column, returning))}" if returning else ""
-    return f"UPDATE {quote(model._meta.db_table)} SET {sets} WHERE {tests}{found}"
+    sets = ", ".join(f"{_column(model, name)} = {value(name, shape)}" for name, shape in changes)
+    named = ", ".join(_column(model, name) for name in returning)
+    found = f" RETURNING {named}" if returning else ""
+    return f"UPDATE {_table(model)} SET {sets} WHERE {_tests(model, where)}{found}"
 
 
 @lru_cache(maxsize=256)
-def _insert(vendor: str, model: type[models.Model], keyed: bool) -> tuple[str, tuple[str, ...]]:
-    quote = connection.ops.quote_name
+def _insert(
+    vendor: str,
+    model: type[models.Model],
+    keyed: bool,
+    beside: type[models.Model] | None,
+    where: tuple[tuple[str, bool], ...],
+) -> tuple[str, tuple[str, ...]]:
     fields = [
         field for field in model._meta.concrete_fields if not (field.primary_key and not keyed)
     ]
-    columns = ", ".join(quote(str(field.column)) for field in fields)
+    names = tuple(field.attname for field in fields)
+    columns = ", ".join(_column(model, name) for name in names)
     places = ", ".join(["%s"] * len(fields))
-    sql = f"INSERT INTO {quote(model._meta.db_table)} ({columns}) VALUES ({places})"
-    return sql, tuple(field.attname for field in fields)
+    if beside is None:
+        rows = f"VALUES ({places})"
+    else:
+        # SQLite lets one transaction write at a time, and needs no lock.
+        lock = " FOR SHARE" if vendor == "postgresql" else ""
+        rows = f"SELECT {places} FROM {_table(beside)} WHERE {_tests(beside, where)}{lock}"
+    return f"INSERT INTO {_table(model)} ({columns}) {rows}", names
+
+
+def _tests(model: type[models.Model], where: tuple[tuple[str, bool], ...]) -> str:
+    return " AND ".join(
+        f"{_column(model, name)} IS NULL" if null else f"{_column(model, name)} = %s"
+        for name, null in where
+    )
+
+
+def _column(model: type[models.Model], name: str) -> str:
+    return connection.ops.quote_name(_field(model, name).column)
+
+
+def _table(model: type[models.Model]) -> str:
+    return connection.ops.quote_name(model._meta.db_table)

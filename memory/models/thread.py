@@ -47,6 +47,11 @@ class ThreadQuerySet(models.QuerySet["Thread"]):
         """Keep the threads that nobody has deleted."""
         return self.filter(deleted_at__isnull=True)
 
+    def temporary(self) -> Self:
+        """Keep the threads that do not remember and of which no memory ever holds anything."""
+        found = self.filter(remembers=False).exclude(observations__isnull=False)
+        return found.exclude(records__observations__isnull=False)
+
     def take_positions(self, thread_id: UUID, count: int) -> int:
         """Reserve ``count`` positions of a thread and return the first.
 
@@ -100,6 +105,11 @@ class Thread(models.Model):
     def __str__(self) -> str:
         return self.title or "New conversation"
 
+    @property
+    def is_temporary(self) -> bool:
+        """Tell whether nothing was ever remembered of it; memory switched off is not enough."""
+        return not self.remembers and Thread.objects.temporary().filter(pk=self.pk).exists()
+
 
 class MessageQuerySet(models.QuerySet["Message"]):
     """Select messages."""
@@ -116,7 +126,8 @@ class MessageQuerySet(models.QuerySet["Message"]):
 class Message(models.Model):
     """Hold one model message, immutable, with the tokens it costs to send.
 
-    ``payload`` is the message as JSON; ``text`` its searchable projection.
+    ``payload`` is the message as JSON; ``text`` its searchable projection. ``model`` wrote it;
+    of a request with pictures or files, it is the one by whose rules they were counted.
     """
 
     class Kind(models.TextChoices):

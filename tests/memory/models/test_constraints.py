@@ -6,7 +6,7 @@ from django.utils import timezone
 
 from agents.models import Turn
 from memory.models import Cursor, Cycle, Line, MemoryRecord, Message, Observation, Revision
-from memory.models.record import CursorMoved, RecordMoved
+from memory.models.record import RecordMoved
 
 pytestmark = pytest.mark.django_db
 
@@ -140,6 +140,20 @@ def test_a_cycle_is_finished_if_and_only_if_it_does_not_run(record):
     refused(Cycle, **cycle(record, status="done"))
 
 
+@pytest.mark.parametrize("status", ["done", "discarded", "cancelled"])
+def test_only_what_failed_was_interrupted(record, status):
+    ended = {"finished_at": timezone.now(), "interrupted": True}
+    Cycle.objects.create(**cycle(record, status="failed", **ended))
+    refused(Cycle, **cycle(record, status=status, **ended))
+
+
+@pytest.mark.parametrize("status", ["done", "discarded"])
+def test_only_what_brought_nothing_by_chance_is_tried_again(record, status):
+    ended = {"finished_at": timezone.now(), "next_attempt_at": timezone.now()}
+    Cycle.objects.create(**cycle(record, status="cancelled", **ended))
+    refused(Cycle, **cycle(record, status=status, **ended))
+
+
 def test_a_number_names_one_revision(record):
     fields = {"number": 1, "cause": "note", "tokens_before": 0, "tokens_after": 0}
     Revision.objects.create(record=record, **fields)
@@ -172,22 +186,3 @@ def test_a_record_read_before_an_edit_neither_advances_nor_holds(record):
 def test_holding_a_record_changes_nothing(record):
     record.hold()
     assert (record.revision, MemoryRecord.objects.get().epoch) == (0, 0)
-
-
-def test_a_cursor_moves_only_from_where_it_was_read(record):
-    Cursor.objects.create(record=record, thread=record.thread)
-    first, second = Cursor.objects.get(), Cursor.objects.get()
-    first.move(buffered_through=4, observed_through=0)
-    with pytest.raises(CursorMoved):
-        second.move(buffered_through=6, observed_through=0)
-    first.move(buffered_through=4, observed_through=4)
-    assert str(Cursor.objects.get()) == "4 of 4"
-
-
-@pytest.mark.parametrize("to", [(3, 2), (4, 1)])
-def test_a_cursor_never_goes_back(record, to):
-    Cursor.objects.create(
-        record=record, thread=record.thread, buffered_through=4, observed_through=2
-    )
-    with pytest.raises(ValueError, match="never goes back"):
-        Cursor.objects.get().move(buffered_through=to[0], observed_through=to[1])

@@ -72,3 +72,14 @@ def test_constraints_are_raised(thread):
     record_of(thread)
     with pytest.raises(IntegrityError), transaction.atomic():
         insert(MemoryRecord(resource=thread.resource, thread=thread))
+
+
+def test_a_row_is_inserted_beside_another_only_while_that_is_as_expected(thread):
+    record = record_of(thread)
+    where = {"pk": record.pk, "epoch": record.epoch, "closed_at": None}
+    rows = [MemoryRecord(id=new_id(), resource=thread.resource, scope="resource") for _ in range(2)]
+
+    assert not insert(rows[0], beside=MemoryRecord, where={**where, "epoch": record.epoch + 1})
+    assert insert(rows[1], beside=MemoryRecord, where=where)
+
+    assert set(MemoryRecord.objects.values_list("pk", flat=True)) == {record.pk, rows[1].pk}
