@@ -19,7 +19,7 @@ from memory.models.record import CursorMoved
 from memory.publish import publish
 
 from . import kept
-from .look import View, visible_lines
+from .look import View, look, visible_lines
 from .sizes import tokens_at
 
 SHORTEST_TITLE = 3
@@ -46,7 +46,11 @@ def activate(view: View, due: Activate) -> View:
             after=after.memory,
         )
         publish(MemoryActivated(thread=view.thread.pk, record=view.record.pk, revision=number))
-    return after
+    if number == view.revision + 1:
+        return after
+    # Others changed memory since the view was taken: of this thread, too, where only chunks of
+    # other threads were shown. What was observed then is not to be told raw beside its lines.
+    return look(view.thread.pk, keep=False) or after
 
 
 def show(view: View, observations: Sequence[Observation], number: int) -> None:
@@ -91,7 +95,7 @@ def _by_thread(observations: Sequence[Observation]) -> Sequence[Observation]:
 def _after(view: View, shown: Sequence[Observation], number: int) -> View:
     """Return the view as it is at the revision that shows these observations."""
     memory = kept.Shown(number, view.record.epoch, tuple(visible_lines(view.record.pk, number)))
-    transaction.on_commit(lambda: kept.show(view.record.pk, memory))
+    transaction.on_commit(lambda: kept.show(view.record.pk, memory), robust=True)
     return after(view, shown, memory)
 
 
@@ -171,6 +175,7 @@ def activate_reflection(view: View, *, trigger: str = "threshold") -> int | None
         if waiting is None:
             return None
         if waiting.cycle is not None and waiting.cycle.epoch != view.record.epoch:
+            view.record.hold()  # The record before its rows: so does whoever changes it.
             Observation.objects.filter(pk=waiting.pk).update(discarded_at=timezone.now())
             return None
         number = view.record.advance(generations=1)
@@ -191,9 +196,10 @@ def replace_sources(view: View, reflection: Observation, number: int) -> None:
     )
     if not shown:
         raise CursorMoved("This reflection was activated or given up meanwhile.")
-    Line.objects.filter(observation__in=sources, until__isnull=True, pinned=False).update(
-        until=number
+    visible = Line.objects.filter(
+        observation__in=sources, since__isnull=False, until__isnull=True, pinned=False
     )
+    visible.update(until=number)
     Line.objects.filter(observation=reflection).update(since=number)
 
 

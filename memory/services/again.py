@@ -10,12 +10,10 @@ from django.db import transaction
 from django.db.models.functions import Now
 
 from memory.dispatch import dispatch
-from memory.events import CycleFailed
 from memory.models import Cycle
-from memory.models.cycle import CANCELLED
-from memory.publish import publish
 
 from .change import Refused, thread_of
+from .cycles import publish_failed
 
 if TYPE_CHECKING:
     from django.contrib.auth.models import User
@@ -29,9 +27,7 @@ def try_again(cycle_id: UUID) -> None:
     """Let a failed cycle that rests be tried again now. Raises Refused."""
     with transaction.atomic():
         cycle = _cycle(cycle_id)
-        resting = Cycle.objects.filter(
-            pk=cycle_id, status=Cycle.Status.FAILED, next_attempt_at__isnull=False
-        )
+        resting = Cycle.objects.tried_again().filter(pk=cycle_id)
         if _latest(cycle) != cycle_id or not resting.update(next_attempt_at=Now()):
             raise Refused(
                 "Only the latest cycle of its lane can be tried again, if it failed and may be "
@@ -60,8 +56,7 @@ def release(cycle_id: UUID) -> None:
         )
         if not ended:
             raise Refused("This cycle does not run any more: there is no lease to release.")
-        if cycle.thread_id is not None:
-            publish(CycleFailed(thread=cycle.thread_id, record=cycle.record_id, cycle=cycle.pk))
+        publish_failed(cycle, "interrupted")
         _wake(cycle)
 
 
@@ -78,18 +73,15 @@ def cancel(cycle_id: UUID, *, author: User | None = None) -> None:
             Cycle.objects.running()
             .filter(pk=cycle_id, owner=cycle.owner)
             .update(
-                status=Cycle.Status.FAILED,
-                error=f"{CANCELLED}{by}. Nothing was written; it is tried again in a while.",
-                interrupted=True,
-                attempt=max(0, cycle.attempt - 1),
+                status=Cycle.Status.CANCELLED,
+                error=f"Cancelled{by}. Nothing was written; it is tried again in a while.",
                 finished_at=Now(),
                 next_attempt_at=Now() + REST,
             )
         )
         if not ended:
             raise Refused("This does not run any more: there is nothing to cancel.")
-        if cycle.thread_id is not None:
-            publish(CycleFailed(thread=cycle.thread_id, record=cycle.record_id, cycle=cycle.pk))
+        publish_failed(cycle, Cycle.Status.CANCELLED.value)
 
 
 def _cycle(cycle_id: UUID) -> Cycle:

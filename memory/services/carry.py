@@ -27,6 +27,7 @@ from memory.models import (
 from memory.models.cycle import REFLECTOR_LANE, observer_lane
 
 from .sizes import tokens_at
+from .standing import Standing, shown_at
 from .versions import Chain, History, history_of
 
 Kind = Observation.Kind
@@ -34,27 +35,33 @@ Stored = TypeVar("Stored", Observation, Line, Cycle)
 
 
 @dataclass(frozen=True)
-class Selection:
-    """Hold what of a record goes along with some observations of it.
-
-    ``covers`` chooses the observations, ``notes`` the notes.
-    """
+class Whole:
+    """Hold what a record consists of, each part read when it is first asked for."""
 
     record_id: UUID
-    covers: Callable[[Observation], bool]
-    notes: Callable[[Observation], bool] = lambda note: True
 
     @cached_property
     def rows(self) -> dict[UUID, Observation]:
-        """Return all rows of the record that were not given up, in order of their place."""
+        """Return all rows that were not given up, in order of their place."""
         found = Observation.objects.filter(record=self.record_id, discarded_at__isnull=True)
         ordered = found.select_related("cycle").order_by("place", "thread_id", "first_position")
         return {row.pk: row for row in ordered}
 
     @cached_property
     def history(self) -> History:
-        """Return the lines of the record."""
+        """Return the lines that were ever visible."""
         return history_of(self.record_id)
+
+    @cached_property
+    def unseen(self) -> list[Line]:
+        """Return the lines that never were."""
+        lines = Line.objects.filter(observation__record=self.record_id, since__isnull=True)
+        return list(lines)
+
+    @cached_property
+    def standing(self) -> Standing:
+        """Return which rows still count."""
+        return Standing(self.history, shown_at(self.rows.values()))
 
     @cached_property
     def sources(self) -> dict[UUID, list[UUID]]:
@@ -64,6 +71,43 @@ class Selection:
         for reflection, source in links.values_list("reflection", "observation"):
             found.setdefault(reflection, []).append(source)
         return found
+
+    @cached_property
+    def covering(self) -> dict[UUID, list[Observation]]:
+        """Return the rows that cover messages, of each thread."""
+        found: dict[UUID, list[Observation]] = {}
+        for row in self.rows.values():
+            if row.kind == Kind.OBSERVATION and row.thread_id is not None:
+                found.setdefault(row.thread_id, []).append(row)
+        return found
+
+    @cached_property
+    def told(self) -> set[UUID]:
+        """Return the rows that have lines, visible or not."""
+        lines = [chain.tip for chain in self.history.chains] + self.unseen
+        return {line.observation_id for line in lines}
+
+
+@dataclass(frozen=True)
+class Selection:
+    """Hold what of a record goes along with some observations of it.
+
+    ``covers`` chooses the observations, ``notes`` the notes.
+    """
+
+    whole: Whole
+    covers: Callable[[Observation], bool]
+    notes: Callable[[Observation], bool] = lambda note: True
+
+    @property
+    def rows(self) -> dict[UUID, Observation]:
+        """Return all rows of the record."""
+        return self.whole.rows
+
+    @property
+    def sources(self) -> dict[UUID, list[UUID]]:
+        """Return the sources of each reflection of the record."""
+        return self.whole.sources
 
     @cached_property
     def kept(self) -> set[UUID]:
@@ -105,9 +149,9 @@ class Selection:
     @cached_property
     def _judged(self) -> list[tuple[Line, bool]]:
         """Return the lines to copy, and whether each is to be shown."""
-        chains = [chain for chain in self.history.chains if chain.owner.pk in self.kept]
+        chains = [c for c in self.whole.history.chains if c.owner.pk in self.kept]
         judged = [(chain.tip, self._stands(chain)) for chain in chains]
-        unseen = Line.objects.filter(observation__in=self.kept, since__isnull=True)
+        unseen = (line for line in self.whole.unseen if line.observation_id in self.kept)
         return [(line, stands) for line, stands in judged if stands is not None] + [
             (line, line.observation_id not in self.joined) for line in unseen
         ]
@@ -116,13 +160,8 @@ class Selection:
         """Tell whether a line is to be shown; None when it was taken out of sight for good."""
         if chain.visible is not None:
             return True
-        hidden = self.history.hidden_by(chain, chain.tip.until or 0)
-        if hidden is None or hidden.cause != Revision.Cause.REFLECT:
-            return None
-        return not any(
-            row.kind == Kind.REFLECTION and row.since == hidden.number and row.pk in self.kept
-            for row in self.rows.values()
-        )
+        by = self.whole.standing.took(chain)
+        return None if by not in self.whole.standing.rows else by not in self.kept
 
     @cached_property
     def needed(self) -> list[Observation]:

@@ -17,7 +17,7 @@ from memory.models import Revision, Thread
 from memory.publish import publish
 
 from .change import LONGEST_REASON, Refused, held
-from .look import record_of
+from .look import read
 from .sizes import tokens_at
 
 if TYPE_CHECKING:
@@ -50,7 +50,10 @@ def configure(
         )
     thread = Thread.objects.get(pk=thread_id)
     with transaction.atomic():
-        record = held(record_of(thread).pk)
+        found = read(thread_id).record
+        if found is None:
+            raise Refused("This conversation has no memory to set up; turn its memory on first.")
+        record = held(found.pk)
         config = changed(options_of_agent(thread.agent), record.config, changes)
         if config == record.config:
             return record.revision

@@ -88,13 +88,14 @@ class Lane:
 
 def lane_of(row: LaneRow) -> Lane:
     """Return what the latest cycle of a lane means for the next one."""
-    # A lapsed cycle is one that failed; whoever claims next will say so.
-    failed = (row.running and row.lapsed) or row.failed
+    # A lapsed cycle is one that failed; whoever claims next will say so. A cancelled one rests
+    # like a failed one, but nothing went wrong: it does not count.
+    failed = (row.running and row.lapsed) or row.failed or row.cancelled
     return Lane(
         busy=row.running and not row.lapsed,
         lapsed=row.running and row.lapsed,
         resting=failed and row.resting,
-        failures=row.attempt if failed else 0,
+        failures=row.attempt - row.cancelled if failed else 0,
         stalled_at=row.observation_tokens if row.failed and row.final else None,
     )
 
@@ -119,6 +120,7 @@ def _lane_of_cycle(latest: Cycle) -> Lane:
             running=latest.status == Cycle.Status.RUNNING,
             lapsed=latest.lease_expires_at < now,
             failed=latest.status == Cycle.Status.FAILED,
+            cancelled=latest.status == Cycle.Status.CANCELLED,
             final=next_attempt is None,
             resting=next_attempt is not None and next_attempt > now,
             attempt=latest.attempt,
@@ -182,7 +184,7 @@ def retire_lapsed(cycles: Any) -> int:
             if Cycle.objects.filter(pk=cycle.pk, owner=cycle.owner).retire_lapsed(
                 reason="The process that ran this stopped before it was done."
             ):
-                _publish_failed(cycle, "interrupted")
+                publish_failed(cycle, "interrupted")
     return len(lapsed)
 
 
@@ -230,9 +232,14 @@ def _spent(reply: Reply) -> dict[str, Any]:
     }
 
 
-def fail(cycle: Cycle, error: BaseException, *, retry: bool = True) -> None:
-    """End a cycle as failed with a reason for people; the lane rests, longer each time."""
-    reply = reply_of(error)
+def fail(
+    cycle: Cycle, error: BaseException, *, retry: bool = True, reply: Reply | None = None
+) -> None:
+    """End a cycle as failed with a reason for people; the lane rests, longer each time.
+
+    ``reply`` is what the model answered, where the error does not carry it.
+    """
+    reply = reply or reply_of(error)
     with transaction.atomic():
         try:
             cycle.finish(
@@ -246,7 +253,7 @@ def fail(cycle: Cycle, error: BaseException, *, retry: bool = True) -> None:
             # been erased meanwhile.
             transaction.set_rollback(True)
             return
-        _publish_failed(cycle, Cycle.Status.FAILED.value)
+        publish_failed(cycle, Cycle.Status.FAILED.value)
 
 
 def _of_failure(cycle: Cycle, reply: Reply | None) -> dict[str, Any]:
@@ -254,7 +261,7 @@ def _of_failure(cycle: Cycle, reply: Reply | None) -> dict[str, Any]:
     try:
         MemoryRecord(pk=cycle.record_id, epoch=cycle.epoch).hold()
     except RecordMoved:
-        return {} if reply is None else _spent(reply)
+        return {"request_hash": ""} | ({} if reply is None else _spent(reply))
     return _asked(cycle) if reply is None else costs(cycle, reply)
 
 
@@ -270,7 +277,7 @@ def discard(cycle: Cycle, why: str) -> None:
             cycle.finish(Cycle.Status.DISCARDED, error=why)
         except CycleLost:
             return
-        _publish_failed(cycle, Cycle.Status.DISCARDED.value)
+        publish_failed(cycle, Cycle.Status.DISCARDED.value)
 
 
 def backoff(attempt: int) -> timedelta:
@@ -292,18 +299,20 @@ _REFUSALS = (ModelAPIError, UserError, llm.ModelUnavailable, TierExceeded)
 
 
 def reason(error: BaseException) -> str:
-    """Return a failure in one sentence for people."""
-    return str(error) if isinstance(error, ValueError) else llm.explain(error)
+    """Return a failure in one sentence for people: in its own words only where they are ours."""
+    ours = isinstance(error, ValueError) and type(error).__module__.startswith("memory.")
+    return str(error) if ours else llm.explain(error)
 
 
 def publish_done(cycle: Cycle) -> None:
     """Tell that a cycle brought its result, once that is committed."""
-    assert cycle.thread_id is not None
-    publish(CycleFinished(thread=cycle.thread_id, record=cycle.record_id, cycle=cycle.pk))
+    if cycle.thread_id is not None:
+        publish(CycleFinished(thread=cycle.thread_id, record=cycle.record_id, cycle=cycle.pk))
     telemetry.closed("cycle", cycle.pk, Cycle.Status.DONE.value, name=cycle.kind)
 
 
-def _publish_failed(cycle: Cycle, status: str) -> None:
-    assert cycle.thread_id is not None
-    publish(CycleFailed(thread=cycle.thread_id, record=cycle.record_id, cycle=cycle.pk))
+def publish_failed(cycle: Cycle, status: str) -> None:
+    """Tell that a cycle ended without a result, once that is committed."""
+    if cycle.thread_id is not None:  # Its thread may have been deleted.
+        publish(CycleFailed(thread=cycle.thread_id, record=cycle.record_id, cycle=cycle.pk))
     telemetry.closed("cycle", cycle.pk, status, name=cycle.kind)

@@ -15,6 +15,7 @@ from pydantic_ai.messages import ModelResponse
 
 from memory.config import MemoryOptions, Phase, idle_seconds
 from memory.engine.dates import gap_marker
+from memory.llm import spelled
 from memory.models.state import State
 
 from .look import View, options_in
@@ -66,11 +67,19 @@ def _changed(view: View) -> bool:
     last = next((m for m in answers if isinstance(m, ModelResponse) and m.model_name), None)
     if last is None or not view.actor_model:
         return False
-    provider, _, model = view.actor_model.rpartition(":")
+    provider, model = spelled(view.actor_model)
     if provider and last.provider_name and _base(provider) != _base(last.provider_name):
         return True
+    if provider == "openrouter":
+        model = model.partition(":")[0]  # What follows says how it is served.
+    answered = last.model_name or ""
     # Providers answer with the exact version of the model that was asked for.
-    return not (last.model_name or "").startswith(model)
+    return not (_is_file(answered) or answered.startswith(model))
+
+
+def _is_file(answered: str) -> bool:
+    """Tell whether a local server named the file it loaded, which says nothing of the model."""
+    return answered.startswith(("/", ".", "~")) or "\\" in answered or answered.endswith(".gguf")
 
 
 def _base(provider: str) -> str:

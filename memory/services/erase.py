@@ -20,6 +20,7 @@ from uuid import UUID
 
 from django.db import transaction
 from django.db.models import Max, Min, Q, QuerySet, Sum
+from django.db.models.functions import Now
 
 from memory import media
 from memory.messages import dump, load, plain_text
@@ -40,8 +41,8 @@ from memory.tokens import count_message
 
 from .blank import blank
 from .change import Refused, change, give_up_cycles, give_up_reflections, line_of
-from .forks import Span, copies_of, hold, hold_for_good
-from .unravel import overlapping, seeds_of, unravel
+from .forks import Span, copies_of, hold, hold_for_good, leave_forks
+from .unravel import everywhere, overlapping, unravel, versions_of
 
 if TYPE_CHECKING:
     from django.contrib.auth.models import User
@@ -111,23 +112,33 @@ def erase_messages(
 
 
 def erase_line(line_id: UUID, *, author: User | None = None, reason: str = "") -> Erased:
-    """Destroy a line with every version it had and what was made from it.
+    """Destroy a line with every version it had, what was made from it, and its copies.
 
-    Of a reflection's line, the lines it rests on go as well. Its messages stay as they are,
-    and stay covered. Raises Refused when there is no such line.
+    Copies are in forks, and where memory was of another scope. Of a reflection's line, the
+    lines it rests on go as well. Its messages stay as they are, and stay covered. Raises
+    Refused when there is no such line.
     """
+    by = Author(author, reason)
     with transaction.atomic():
         line = line_of(line_id)
-        owner = line.observation
-        record = MemoryRecord.objects.get(pk=owner.record_id)
-        began = None if owner.cycle_id is None else Cycle.objects.get(pk=owner.cycle_id).started_at
-        if began is None:
-            shown = Revision.objects.filter(record=record, number=owner.since or 0)
-            began = shown.values_list("created_at", flat=True).first()
-        report = Erased(since=began)
-        _in_record(record, partial(seeds_of, line), report, Author(author, reason))
+        record = MemoryRecord.objects.get(pk=line.observation.record_id)
+        if record.thread_id is not None:
+            hold(record.thread_id)  # So that nobody copies it meanwhile.
+        doomed = everywhere(line)
+        report = Erased(since=_since(line))
+        for each in MemoryRecord.objects.filter(pk__in=doomed).order_by("pk"):
+            _in_record(each, partial(versions_of, doomed[each.pk]), report, by)
         _drop_blobs(report)
     return report
+
+
+def _since(line: Line) -> datetime | None:
+    """Return when a line was first written, or shown if no model wrote it."""
+    owner = line.observation
+    if owner.cycle_id is not None:
+        return Cycle.objects.get(pk=owner.cycle_id).started_at
+    shown = Revision.objects.filter(record=owner.record_id, number=owner.since or 0)
+    return shown.values_list("created_at", flat=True).first()
 
 
 def erase_thread(
@@ -153,16 +164,32 @@ def erase_thread(
             report = erase_messages(
                 thread_id, copies=copies, keep=keep, author=author, reason=reason
             )
+        else:
+            _noted_in(thread_id, report, Author(author, reason))
         records = hold_for_good(thread_id)
         last_look()
         for record in records:
             _delete_record(record, report)
         _delete_rows_of(thread_id, report)
         _drop_blobs(report)
+        leave_forks(thread)
         thread.delete()
         report.counts["threads"] += 1
         report.threads.discard(thread_id)
     return report
+
+
+def _noted_in(thread_id: UUID, report: Erased, by: Author) -> None:
+    """Destroy what was noted in a thread without messages, where its record is not its own."""
+    rows = Observation.objects.filter(thread=thread_id).exclude(record__thread=thread_id)
+    records = MemoryRecord.objects.filter(pk__in=rows.values("record")).order_by("pk")
+    for record in records:
+        lines = Line.objects.filter(observation__in=rows.filter(record=record))
+        _in_record(record, partial(_ids, lines), report, by)
+
+
+def _ids(lines: QuerySet[Line]) -> set[UUID]:
+    return set(lines.values_list("pk", flat=True))
 
 
 def erase_resource(resource_id: int, *, keep: Collection[str] = ()) -> Erased:
@@ -335,6 +362,7 @@ def _delete_rows_of(thread_id: UUID, report: Erased) -> None:
     Line.objects.filter(observation__in=rows).delete()
     rows.delete()
     _place_anew(records)
+    cycles.running().update(status=Cycle.Status.DISCARDED, error=WHY, finished_at=Now())
     Revision.objects.filter(cycle__in=watching).update(cycle=None)
     report.counts["cycles"] += watching.count()
     watching.delete()
@@ -353,8 +381,16 @@ def _place_anew(records: set[UUID]) -> None:
 
 def _drop_blobs(report: Erased) -> None:
     """Delete the texts that nothing else was asked or answered with."""
-    hashes = report.hashes
-    others = Cycle.objects.filter(Q(request_hash__in=hashes) | Q(reply_hash__in=hashes))
-    still = {digest for pair in others.values_list("request_hash", "reply_hash") for digest in pair}
-    report.counts["texts"] += Blob.objects.filter(hash__in=hashes - still).delete()[0]
+    report.counts["texts"] += Blob.objects.let_go(report.hashes, used=asked)
     report.hashes = set()
+
+
+def asked(hashes: set[str]) -> set[str]:
+    """Return those of some texts that a cycle was asked or answered with.
+
+    One that runs, or was given up, keeps none: it would store its text when it ends.
+    """
+    ended = Cycle.objects.filter(status__in=(Cycle.Status.DONE, Cycle.Status.FAILED))
+    calls = ended.filter(Q(request_hash__in=hashes) | Q(reply_hash__in=hashes))
+    pairs = calls.values_list("request_hash", "reply_hash")
+    return {digest for pair in pairs for digest in pair}

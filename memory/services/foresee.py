@@ -6,7 +6,7 @@ the request is made by the function that makes the real one.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -18,7 +18,7 @@ from pydantic_ai.messages import ModelMessage
 
 from memory.engine import on_demand
 from memory.engine.lifecycle import Activate, ActivateReflection, Observe
-from memory.models import Line, MemoryRecord, Message, Observation, ReflectionSource
+from memory.models import Line, MemoryRecord, Message, Observation
 from memory.models.state import State, read_state
 from memory.tokens import count_message
 
@@ -142,7 +142,7 @@ def _prompt(state: State, message: ModelMessage, at: datetime) -> Raw:
         position=state.thread.last_position + 1,
         kind=message.kind,
         payload={"kind": message.kind, "parts": []},
-        tokens=count_message(message),
+        tokens=count_message(message, state.actor_model),
         created_at=at,
     )
     return Unstored(row, message)
@@ -176,7 +176,8 @@ def _shown(view: View, activate: Activate) -> View:
     rows = [o for tail in view.tails for o in tail.buffered if o.pk in chosen]
     rows.sort(key=lambda o: (o.thread_id, o.first_position, o.pk))
     of = {row.pk: row for row in rows}
-    lines = [line_of(line, of[line.observation_id]) for line in kept.lines_of(list(of))]
+    written = kept.lines_of(list(of), epoch=view.record.epoch)
+    lines = [line_of(line, of[line.observation_id]) for line in written]
     next_one = _advanced(view)
     return after(next_one, rows, _memory(next_one, [*view.lines, *lines]))
 
@@ -206,9 +207,10 @@ def _reflected(view: View) -> tuple[View, bool]:
     given_up = waiting and waiting.cycle is not None and waiting.cycle.epoch != view.record.epoch
     if waiting is None or given_up:
         return replace(view, reflection=None), False
-    links = ReflectionSource.objects.filter(reflection=waiting)
-    sources = set(links.values_list("observation", flat=True))
-    instead = [line_of(line, waiting) for line in kept.lines_of([waiting.pk])]
+    sources = kept.sources_of(waiting.pk, epoch=view.record.epoch)
+    instead = [
+        line_of(line, waiting) for line in kept.lines_of([waiting.pk], epoch=view.record.epoch)
+    ]
     left = [x for x in view.lines if x.pinned or x.observation_id not in sources]
     order = _order(view, waiting, sources)
     lines = sorted([*left, *instead], key=lambda x: (*order[x.observation_id], x.ordinal))
@@ -219,9 +221,9 @@ def _reflected(view: View) -> tuple[View, bool]:
 Order = tuple[float, bool, UUID, int, UUID]
 
 
-def _order(view: View, waiting: Observation, sources: set[UUID]) -> dict[UUID, Order]:
+def _order(view: View, waiting: Observation, sources: Collection[UUID]) -> dict[UUID, Order]:
     """Return by row what lines are sorted by, the reflection in the place of its last source."""
-    shown = {line.observation_id for line in view.lines} | sources
+    shown = {line.observation_id for line in view.lines}.union(sources)
     rows = Observation.objects.filter(pk__in=shown).order_by()
     order: dict[UUID, Order] = {}
     for row in rows.only("place", "thread", "first_position"):

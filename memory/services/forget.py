@@ -9,6 +9,7 @@ from uuid import UUID
 from memory.models import Line, Revision
 
 from .change import Refused, Stale, change, close, compare_all, line_of, lines_of
+from .standing import tells_once
 from .versions import Chain, History, history_of, settle
 
 if TYPE_CHECKING:
@@ -60,7 +61,7 @@ def show_again(
 
     Beside a reflection it is an addition, and the next reflection condenses it with the rest
     unless it is pinned. Raises Stale when it, or a later version, is visible, and Refused when
-    something else than ``only`` took it away.
+    something else than ``only`` took it away, or it condensed what is visible again itself.
     """
     line = line_of(line_id)
     owner = line.observation
@@ -75,6 +76,7 @@ def show_again(
         chain = _chain(history, line)
         _hidden(history, chain, line, now.number, only)
         settle(now, [(chain, chain.tip)])
+        tells_once(now, [chain])
         return Line.objects.get(replaces=chain.tip.pk, since=now.number)
 
 

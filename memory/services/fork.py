@@ -14,8 +14,9 @@ from memory.messages import safe_text
 from memory.models import Cursor, MemoryRecord, Message, Observation, Revision, Thread
 from memory.publish import publish
 
-from .carry import Carrier, Selection, begin
+from .carry import Carrier, Selection, Whole, begin
 from .change import Refused, change, held
+from .share import parents_in, telling
 from .shelve import LONGEST_TITLE
 
 if TYPE_CHECKING:
@@ -171,7 +172,7 @@ def _remember(
         resource_id=child.resource_id, thread=child, config=source.config
     )
     carrier = Carrier(record, number, {parent.pk: child.pk}, trigger="fork")
-    carrier.carry(Selection(source.pk, lambda row: (row.last_position or 0) <= position))
+    carrier.carry(Selection(Whole(source.pk), lambda row: (row.last_position or 0) <= position))
     begin(
         record,
         Revision.Cause.FORK,
@@ -195,14 +196,10 @@ def _cover(
 
     What lies raw at the fork belongs to both threads, and each observes its own.
     """
-    observed = Observation.objects.filter(
-        record=record,
-        thread=parent,
-        kind=Kind.OBSERVATION,
-        since__isnull=False,
-        last_position__lte=position,
-    ).order_by("last_position")
-    through = list(observed)
+    rows = telling(Whole(record.pk), parent.pk, parents_in(parent.resource_id), position)
+    through = sorted(
+        (row for row in rows if row.since is not None), key=lambda row: row.last_position or 0
+    )
     if not through:
         Cursor.objects.create(record=record, thread=child)
         return

@@ -65,6 +65,22 @@ def _tree(thread_id: UUID) -> set[UUID]:
     return found
 
 
+def leave_forks(thread: Thread) -> None:
+    """Give the forks of a thread that is deleted another parent, so that they stay relatives.
+
+    What it was forked from, else the fork that has the most of it: each still shares its
+    messages with that one, up to where it was forked.
+    """
+    forks = list(thread.forks.order_by("-fork_position", "pk"))
+    parent, most = thread.parent_id, thread.fork_position or 0
+    if parent is None and forks:
+        eldest, *forks = forks
+        parent, most = eldest.pk, eldest.fork_position or 0
+    for fork in forks:
+        shared = min(fork.fork_position or 0, most)
+        Thread.objects.filter(pk=fork.pk).update(parent=parent, fork_position=shared)
+
+
 def hold_for_good(thread_id: UUID) -> list[MemoryRecord]:
     """Return a thread's records once no commit looks for them or it any more.
 

@@ -11,7 +11,8 @@ from memory.models import Line, MemoryRecord, Revision
 
 from .change import Refused, Stale, change
 from .look import visible_lines
-from .versions import Chain, going_back_to, history_of, says_the_same, settle, unmoved
+from .standing import tells_once
+from .versions import Chain, history_of, says_the_same, settle, undoing, unmoved
 
 if TYPE_CHECKING:
     from django.contrib.auth.models import User
@@ -95,8 +96,8 @@ def _roots(record_id: UUID) -> dict[UUID, UUID]:
 def undo(record_id: UUID, number: int, *, author: User | None = None, reason: str = "") -> int:
     """Make the change of a revision undone, as a new revision; return its number.
 
-    Raises Refused when its cause is no person's change of lines, or erased lines were part of
-    it, and Stale when one of its lines was changed again since.
+    Raises Refused when no person changed lines by it, erased lines were part of it, or what they
+    condensed is visible again itself, and Stale when one of its lines was changed again since.
     """
     made = Revision.objects.filter(record=record_id, number=number).first()
     if made is None:
@@ -113,13 +114,15 @@ def undo(record_id: UUID, number: int, *, author: User | None = None, reason: st
         author=author,
         reason=reason or f"Undid revision {number}",
         thread_id=made.thread_id,
-        trigger=going_back_to(number - 1),
+        trigger=undoing(number),
     ) as now:
         touched = _touched(history_of(record_id).chains, number)
         for chain in touched:
             unmoved(chain, number)
-        if not settle(now, [(chain, chain.at(number - 1)) for chain in touched]):
+        wanted = [(chain, chain.at(number - 1)) for chain in touched]
+        if not settle(now, wanted):
             raise Refused(f"What revision {number} changed was erased.")
+        tells_once(now, [chain for chain, line in wanted if line and not chain.visible])
         return now.number
 
 

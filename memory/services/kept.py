@@ -20,14 +20,11 @@ from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from functools import cached_property
-from math import inf
 from threading import Lock
-from time import monotonic
 from typing import Any, Generic, TypeVar
 from uuid import UUID
 from zoneinfo import ZoneInfo
 
-from django.db import transaction
 from django.db.models import Q
 from pydantic_ai.messages import ModelMessage, MultiModalContent
 
@@ -37,17 +34,17 @@ from memory.engine.cuts import Pending
 from memory.engine.lifecycle import Row
 from memory.engine.size import listed_tokens
 from memory.messages import attachments, load, parts_of
-from memory.models import Blob, Line, Message, Observation
-from memory.models.blob import digest
+from memory.models import Line, Message, Observation, ReflectionSource
 
 Value = TypeVar("Value")
 
-MOST_MESSAGES = 50_000
+MOST_TOKENS = 10_000_000
+"""Of messages that are kept: a token takes about 12 bytes, as stored and as models are sent it."""
+PER_MESSAGE = 200
 MOST_BUFFERED = 20_000
 MOST_LINES_OF = 4096
 MOST_RECORDS = 256
-MOST_TEXTS = 4096
-LATELY = 600.0
+MOST_REFLECTIONS = 20_000
 
 _RETURNS = ("tool-return", "retry-prompt")
 
@@ -171,7 +168,12 @@ def recent(most: int, weigh: Callable[[Value], int] = lambda value: 1) -> Recent
     return store
 
 
-_stretches: Recent[_Stretch] = recent(MOST_MESSAGES, lambda stretch: 1 + len(stretch.messages))
+def size_of(messages: Iterable[Raw]) -> int:
+    """Return what keeping messages weighs, in tokens."""
+    return PER_MESSAGE + sum(PER_MESSAGE + raw.tokens for raw in messages)
+
+
+_stretches: Recent[_Stretch] = recent(MOST_TOKENS, lambda stretch: size_of(stretch.messages))
 
 
 def messages(
@@ -356,9 +358,9 @@ def buffered_ahead(
 _written: Recent[tuple[Line, ...]] = recent(MOST_LINES_OF)
 
 
-def lines_of(observations: Sequence[UUID]) -> list[Line]:
-    """Return the lines of buffered observations, in order; nobody changes these."""
-    found = {pk: _written.get(pk) for pk in observations}
+def lines_of(observations: Sequence[UUID], *, epoch: int) -> list[Line]:
+    """Return the lines of observations that wait, in order; only erasing changes these."""
+    found = {pk: _written.get((pk, epoch)) for pk in observations}
     missing = [pk for pk, lines in found.items() if lines is None]
     if missing:
         read: dict[UUID, list[Line]] = {pk: [] for pk in missing}
@@ -368,31 +370,30 @@ def lines_of(observations: Sequence[UUID]) -> list[Line]:
     return [line for pk in observations for line in found[pk] or ()]
 
 
-def wrote(observation_id: UUID, lines: Sequence[Line]) -> None:
+def wrote(observation_id: UUID, lines: Sequence[Line], *, epoch: int) -> None:
     """Keep the lines of an observation that was just buffered; call it on commit."""
-    _written.put(observation_id, tuple(lines))
+    _written.put((observation_id, epoch), tuple(lines))
 
 
-_texts: Recent[float] = recent(MOST_TEXTS)
+_sources: Recent[frozenset[UUID]] = recent(MOST_REFLECTIONS, len)
 
 
-def keep_texts(texts: Sequence[str], *, clock: Callable[[], float] = monotonic) -> None:
-    """Store texts that this process did not store lately: most are sent again and again.
-
-    Lately is a few minutes, since another process may have let go of them.
-    """
-    # Never is not "at second 0": the clock counts from the machine's start.
-    now, never = clock(), -inf
-    lately = now - LATELY
-    new = [t for t in dict.fromkeys(texts) if (_texts.get(digest(t)) or never) < lately]
-    if new:
-        Blob.objects.keep(new)
-        transaction.on_commit(lambda: _remember(new, now))
+def sources_of(reflection_id: UUID, *, epoch: int) -> frozenset[UUID]:
+    """Return the rows a reflection that waits was made from: they stay as long as it waits."""
+    found = _sources.get((reflection_id, epoch))
+    if found is None:
+        links = ReflectionSource.objects.filter(reflection=reflection_id)
+        found = frozenset(links.values_list("observation", flat=True))
+        _sources.put((reflection_id, epoch), found)
+    return found
 
 
-def _remember(texts: Sequence[str], now: float) -> None:
-    for text in texts:
-        _texts.put(digest(text), now)
+def condensed(
+    reflection_id: UUID, sources: Iterable[UUID], lines: Sequence[Line], *, epoch: int
+) -> None:
+    """Keep what a reflection that was just written says, and of what; call it on commit."""
+    wrote(reflection_id, lines, epoch=epoch)
+    _sources.put((reflection_id, epoch), frozenset(sources))
 
 
 def forget_everything() -> None:

@@ -28,8 +28,6 @@ from memory.models.state import LaneRow, OtherTail, State, other_tails, read_sta
 from . import kept
 from .kept import Raw
 
-MOST_OTHERS = 50_000
-
 
 @dataclass(frozen=True)
 class Other:
@@ -98,6 +96,7 @@ class View:
     buffered: Sequence[Observation] = ()
     others: Sequence[Other] = ()
     reflection: Waiting | None = None
+    waiting_reflection: UUID | None = None
     observer: LaneRow = field(default_factory=LaneRow)
     reflector: LaneRow = field(default_factory=LaneRow)
 
@@ -232,6 +231,7 @@ def view_of(state: State, *, keep: bool = True) -> View | None:
         buffered=_waiting(record, thread.pk, through, state.written_through, keep),
         others=others,
         reflection=None if state.reflection is None else Waiting(*state.reflection),
+        waiting_reflection=state.waiting_reflection,
         observer=state.observer,
         reflector=state.reflector,
     )
@@ -246,7 +246,7 @@ def _others(record: MemoryRecord, tails: Sequence[OtherTail], keep: bool) -> lis
 
 
 _as_they_were: kept.Recent[tuple[int, OtherTail, Other]] = kept.recent(
-    MOST_OTHERS, lambda value: 1 + len(value[2].raw)
+    kept.MOST_TOKENS, lambda value: kept.size_of(value[2].raw)
 )
 
 

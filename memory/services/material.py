@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
+from uuid import UUID
 from zoneinfo import ZoneInfo
 
 from django.conf import settings
@@ -79,7 +80,7 @@ def material_of(view: View, ranges: Sequence[tuple[Other, int, int]]) -> Materia
     stretches = [
         [raw for raw in tail.raw if first <= raw.position <= last] for tail, first, last in ranges
     ]
-    extracted = [_extracted(view, tail) for tail, _, _ in ranges]
+    extracted = _extracted(view, [tail for tail, _, _ in ranges])
     return Material(
         sections=tuple(
             Section(
@@ -100,11 +101,23 @@ def material_of(view: View, ranges: Sequence[tuple[Other, int, int]]) -> Materia
     )
 
 
-def _extracted(view: View, tail: Other) -> Mapping[str, Any]:
-    """Return what was extracted last, of what waits for activation too."""
-    if tail.buffered:
-        return tail.buffered[-1].extracted
-    return view.extracted if tail.thread == view.thread.pk else {}
+def _extracted(view: View, tails: Sequence[Other]) -> list[Mapping[str, Any]]:
+    """Return what was extracted last of each thread, of what waits for activation too."""
+    known: dict[UUID | None, Mapping[str, Any]]
+    known = {tail.thread: tail.buffered[-1].extracted for tail in tails if tail.buffered}
+    known.setdefault(view.thread.pk, view.extracted)
+    ends = {t.thread: t.observed_through for t in tails if t.thread not in known}
+    if any(ends.values()):
+        shown = Observation.objects.filter(
+            record=view.record,
+            kind=Observation.Kind.OBSERVATION,
+            since__lte=view.revision,
+            thread__in=ends,
+            last_position__in=set(ends.values()),
+        )
+        at_the_end = [o for o in shown if (o.thread_id, o.last_position) in ends.items()]
+        known |= {o.thread_id: o.extracted for o in at_the_end}
+    return [known.get(tail.thread, {}) for tail in tails]
 
 
 def _files(view: View, raws: Sequence[kept.Raw]) -> Mapping[str, UserContent]:
@@ -122,15 +135,11 @@ def _files(view: View, raws: Sequence[kept.Raw]) -> Mapping[str, UserContent]:
 def _previous(view: View) -> Sequence[Line]:
     """Return all lines written so far; a waiting reflection stands for its sources already."""
     lines: list[Line] = list(view.lines)
-    if view.reflection is not None:
-        waiting = Observation.objects.waiting_reflections(view.record.pk).values("pk")
-        condensed = set(
-            Observation.objects.filter(reflection_links__reflection__in=waiting).values_list(
-                "pk", flat=True
-            )
-        )
-        instead = Line.objects.filter(observation__in=waiting).order_by("ordinal")
+    epoch = view.record.epoch
+    if view.reflection is not None and view.waiting_reflection is not None:
+        condensed = kept.sources_of(view.waiting_reflection, epoch=epoch)
         loose = [x for x in lines if x.observation_id not in condensed or x.pinned]
-        lines = [*instead, *loose]
+        lines = [*kept.lines_of([view.waiting_reflection], epoch=epoch), *loose]
     buffered = [o for tail in view.tails for o in tail.buffered]
-    return [*lines, *kept.lines_of([o.pk for o in sorted(buffered, key=lambda o: o.pk)])]
+    waiting = [o.pk for o in sorted(buffered, key=lambda o: o.pk)]
+    return [*lines, *kept.lines_of(waiting, epoch=epoch)]

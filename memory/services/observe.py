@@ -16,6 +16,7 @@ from asgiref.sync import sync_to_async
 from django.db import transaction
 
 from memory import hooks, telemetry
+from memory.ask import reply_of
 from memory.dispatch import dispatch
 from memory.events import MemoryActivated
 from memory.hooks import Occasion
@@ -37,7 +38,7 @@ from .cycles import (
 )
 from .late import at_most
 from .look import look, read
-from .outcome import FREE, Outcome, finish
+from .outcome import Outcome, finish
 from .think import Thoughts, think
 
 
@@ -72,8 +73,11 @@ async def _run(
 
 
 def _fail_each(cycles: Sequence[Cycle], error: Exception) -> None:
+    # What the call cost is told once, on the cycle of its first thread.
+    reply = reply_of(error)
     for cycle in cycles:
-        fail(cycle, error)
+        fail(cycle, error, reply=reply)
+        reply = reply and reply.free()
 
 
 def _commit_all(claimed: Claimed, thoughts: Thoughts) -> bool:
@@ -112,10 +116,13 @@ def _commit_each(claimed: Claimed, thoughts: Thoughts) -> bool:
             commit(claimed, thoughts, index)
         except (CycleLost, RecordMoved, CursorMoved) as moved:
             discard(share.cycle, str(moved))
+            continue
         except Exception as error:  # noqa: BLE001 - as above
             logger.info("Cycle %s failed: %s", share.cycle.pk, error)
-            fail(share.cycle, error)
+            fail(share.cycle, error, reply=thoughts.reply)
             went_well = False
+        # What the call cost is told once, on the first cycle that is not discarded.
+        thoughts = replace(thoughts, reply=thoughts.reply.free())
     return went_well
 
 
@@ -142,10 +149,8 @@ def commit(claimed: Claimed, thoughts: Thoughts, index: int = 0) -> Observation:
 
 
 def _outcome(claimed: Claimed, thoughts: Thoughts, index: int) -> Outcome:
-    # What the call cost is told once, on the cycle of its first thread.
-    reply = thoughts.reply if index == 0 else replace(thoughts.reply, **FREE)
-    numbers = numbers_of(thoughts.request, index)
-    return Outcome(claimed.shares[index], reply, thoughts.note, thoughts.each[index], numbers)
+    share, numbers = claimed.shares[index], numbers_of(thoughts.request, index)
+    return Outcome(share, thoughts.reply, thoughts.note, thoughts.each[index], numbers)
 
 
 def _record(cycle: Cycle) -> MemoryRecord:

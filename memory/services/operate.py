@@ -168,7 +168,7 @@ class Operation:
     def outcome(self, before: Gauges, nothing: str) -> Outcome:
         """Return what was done; ``nothing`` says why when it was nothing at all."""
         cycles = list(Cycle.objects.filter(pk__in=self.cycles))
-        bad = [c for c in cycles if c.status in (Cycle.Status.FAILED, Cycle.Status.DISCARDED)]
+        bad = [cycle for cycle in cycles if cycle.status in Cycle.FRUITLESS]
         done = sum(cycle.status == Cycle.Status.DONE for cycle in cycles)
         why = [*self.why, *(cycle.error for cycle in bad)]
         if not (why or done or self.activated):

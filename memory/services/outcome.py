@@ -28,8 +28,6 @@ from .think import Thought
 
 FREE: dict[str, Any] = {"input_tokens": 0, "output_tokens": 0, "cost": None}
 
-_MOVED = "These messages were observed meanwhile."
-
 
 @dataclass(frozen=True)
 class Outcome:
@@ -115,13 +113,13 @@ def _insert(outcomes: Sequence[Outcome]) -> list[Observation]:
     observations = [observation for observation, _ in rows]
     Observation.objects.bulk_create(observations)
     Line.objects.bulk_create([line for _, lines in rows for line in lines])
-    transaction.on_commit(lambda: _keep(rows))
+    transaction.on_commit(lambda: _keep(outcomes, rows), robust=True)
     return observations
 
 
-def _keep(rows: Sequence[tuple[Observation, Sequence[Line]]]) -> None:
-    for observation, lines in rows:
-        kept.wrote(observation.pk, lines)
+def _keep(outcomes: Sequence[Outcome], rows: Sequence[tuple[Observation, Sequence[Line]]]) -> None:
+    for outcome, (observation, lines) in zip(outcomes, rows, strict=True):
+        kept.wrote(observation.pk, lines, epoch=outcome.cycle.epoch)
 
 
 def _rows(outcome: Outcome) -> tuple[Observation, list[Line]]:

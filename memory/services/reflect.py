@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import tzinfo
 from uuid import UUID
@@ -19,7 +19,7 @@ from memory.engine.on_demand import MANUAL
 from memory.engine.parsing import BadOutput
 from memory.engine.prompts.reflector import last_level, reflector_request, start_level
 from memory.events import MemoryReflected
-from memory.hooks import Occasion
+from memory.hooks import HookFailed, Occasion
 from memory.llm import Available
 from memory.models import Cycle, Line, MemoryRecord, Observation, ReflectionSource, Revision
 from memory.models.cycle import REFLECTOR_LANE, CycleLost
@@ -27,6 +27,7 @@ from memory.models.record import CursorMoved, RecordMoved
 from memory.publish import publish
 from memory.tokens import count_line
 
+from . import kept
 from .activate import replace_sources, revision
 from .claims import request_text
 from .cycles import (
@@ -178,7 +179,7 @@ def _open(
 
 
 async def run(claimed: Claimed, *, resolve: Resolve = resolve_model) -> bool:
-    """Think and commit. Return False when that failed and the lane rests; nothing is raised."""
+    """Think and commit. Return False when the lane is to rest after it; nothing is raised."""
     cycle = claimed.cycle
     with telemetry.working("cycle", [cycle.pk], thread=cycle.thread_id, name=cycle.kind):
         return await _run(claimed, resolve)
@@ -189,9 +190,15 @@ async def _run(claimed: Claimed, resolve: Resolve) -> bool:
     try:
         async with kept_alive(cycle):
             best = await _think(claimed, resolve)
-        await sync_to_async(commit)(claimed, best.reflected, best.level, note=best.note)
-    except (CycleLost, RecordMoved, CursorMoved) as moved:
+        await sync_to_async(commit)(
+            claimed, best.reflected, best.level, asked=best.asked, note=best.note
+        )
+    except (CycleLost, RecordMoved) as moved:
         await sync_to_async(discard)(cycle, str(moved))
+    except CursorMoved as moved:
+        # Somebody else has condensed these: what is left is decided when there is news.
+        await sync_to_async(discard)(cycle, str(moved))
+        return False
     except NotSmaller as error:
         await sync_to_async(fail)(cycle, error, retry=False)
         return False
@@ -204,9 +211,10 @@ async def _run(claimed: Claimed, resolve: Resolve) -> bool:
 
 @dataclass(frozen=True)
 class _Best:
-    """Hold the smallest output so far, its size, and the level it was asked for at."""
+    """Hold the smallest output so far, its size, and at which level by which request."""
 
     reflected: reflector.Reflected
+    asked: values.ReflectorRequest
     tokens: int
     level: int
     note: str
@@ -229,6 +237,8 @@ async def _think(claimed: Claimed, resolve: Resolve) -> _Best:
         best = await _best(claimed, chosen)
         work.usage = usage_of(best.reflected.reply)
         output = await told.transform("after_reflection", best.reflected.output)
+        if not output.lines:
+            raise HookFailed("The hook after_reflection left no lines; at least one must stay.")
         return replace(best, reflected=replace(best.reflected, output=output))
 
 
@@ -252,7 +262,7 @@ async def _best(claimed: Claimed, chosen: Available) -> _Best:
             continue
         tokens = sum(_counts(reflected.output.lines))
         if tokens and (best is None or tokens < best.tokens):
-            best = _Best(reflected, tokens, level, " ".join(chosen.skipped))
+            best = _Best(reflected, request, tokens, level, " ".join(chosen.skipped))
             claimed.cycle.request_text = request_text(request)
         if 0 < tokens < claimed.target:
             break
@@ -264,10 +274,16 @@ async def _best(claimed: Claimed, chosen: Available) -> _Best:
 
 
 def commit(
-    claimed: Claimed, reflected: reflector.Reflected, level: int, *, note: str = ""
+    claimed: Claimed,
+    reflected: reflector.Reflected,
+    level: int,
+    *,
+    asked: values.ReflectorRequest | None = None,
+    note: str = "",
 ) -> Observation:
     """Write a reflection, shown at once if so claimed, if the record is as it was.
 
+    ``asked`` is the request it answers where a hook made that of other lines than were claimed.
     Raises CycleLost, RecordMoved or CursorMoved, with nothing written.
     """
     cycle = claimed.cycle
@@ -280,7 +296,8 @@ def commit(
             record.hold()
         cycle.finish(Cycle.Status.DONE, level=level, note=note, **costs(cycle, reflected.reply))
         _compare(claimed)
-        reflection = _write(claimed, reflected.output.lines)
+        numbers = (asked or claimed.request(level)).numbers
+        reflection = _write(claimed, reflected.output.lines, numbers)
         assert cycle.thread_id is not None
         publish_done(cycle)
         if number is not None:
@@ -292,14 +309,18 @@ def commit(
 def _compare(claimed: Claimed) -> None:
     """Raise CursorMoved unless all lines claimed are visible and no reflection waits."""
     visible = Line.objects.filter(
-        observation__in=claimed.sources, until__isnull=True, pinned=False
+        observation__in=claimed.sources, since__isnull=False, until__isnull=True, pinned=False
     ).count()
     waiting = Observation.objects.waiting_reflections(claimed.cycle.record_id)
     if visible != len(claimed.lines) or waiting.exists():
         raise CursorMoved("These lines were condensed meanwhile.")
 
 
-def _write(claimed: Claimed, lines: Sequence[values.WrittenLine]) -> Observation:
+def _write(
+    claimed: Claimed,
+    lines: Sequence[values.WrittenLine],
+    numbers: Mapping[int, values.Line],
+) -> Observation:
     cycle = claimed.cycle
     counts = _counts(lines)
     reflection = Observation.objects.create(
@@ -313,15 +334,13 @@ def _write(claimed: Claimed, lines: Sequence[values.WrittenLine]) -> Observation
     ReflectionSource.objects.bulk_create(
         [ReflectionSource(reflection=reflection, observation_id=pk) for pk in claimed.sources]
     )
-    numbers = claimed.request(claimed.first_level).numbers
-    Line.objects.bulk_create(
-        [
-            _line(
-                reflection, ordinal, line, tokens, [numbers[n] for n in line.cites if n in numbers]
-            )
-            for ordinal, (line, tokens) in enumerate(zip(lines, counts, strict=True))
-        ]
-    )
+    written = [
+        _line(reflection, ordinal, line, tokens, [numbers[n] for n in line.cites if n in numbers])
+        for ordinal, (line, tokens) in enumerate(zip(lines, counts, strict=True))
+    ]
+    Line.objects.bulk_create(written)
+    pk, sources, epoch = reflection.pk, claimed.sources, claimed.cycle.epoch
+    transaction.on_commit(lambda: kept.condensed(pk, sources, written, epoch=epoch), robust=True)
     return reflection
 
 

@@ -21,7 +21,7 @@ from memory.models import Message
 from memory.models.blob import digest
 from memory.tokens import BY_LINE, count
 
-from .kept import Raw, Recent
+from .kept import Raw, Recent, recent
 from .look import View, line_value
 
 LEFT_OUT = "left_out"
@@ -215,7 +215,7 @@ def others_text(view: View) -> tuple[str, int]:
         )
         for other in view.others
     )
-    state = (view.record.epoch, view.zone.key, budget, places)
+    state = (view.record.pk, view.record.epoch, view.zone.key, budget, places)
     kept = _told.get(view.thread.pk)
     if kept is None or kept[0] != state:
         told = [
@@ -228,7 +228,7 @@ def others_text(view: View) -> tuple[str, int]:
     return kept[1], kept[2]
 
 
-_told: Recent[tuple[Hashable, str, int]] = Recent(512)
+_told: Recent[tuple[Hashable, str, int]] = recent(512)
 
 
 def _reminder(view: View, *, remembering: bool) -> Block | None:

@@ -100,5 +100,5 @@ def _wanted(history: History, chain: Chain, number: int) -> Line | None:
         return None
     if chain.visible is not None:
         return chain.visible
-    hidden = history.hidden_by(chain, chain.tip.until or 0)
+    hidden = history.hidden_by(chain)
     return chain.tip if hidden is not None and hidden.cause in UNSEEN else None

@@ -19,8 +19,9 @@ from django.db.models.functions import Now
 from memory.messages import safe_text
 from memory.models import Cursor, MemoryRecord, Observation, Resource, Revision, Thread
 
-from .carry import Carrier, Selection, begin
+from .carry import Carrier, Selection, Whole, begin
 from .change import Change, Refused, change, give_up_cycles, give_up_reflections
+from .share import as_own, parents_in, share_of
 
 if TYPE_CHECKING:
     from django.contrib.auth.models import User
@@ -91,7 +92,7 @@ def _together(
             notes_to=record.thread_id,
             trigger="scope",
         )
-        carrier.carry(Selection(record.pk, lambda row: True))
+        carrier.carry(Selection(Whole(record.pk), lambda row: True))
         _cursor(joined, record.thread_id)
     _begin(joined, number, author=author, reason=reason)
     return joined
@@ -101,6 +102,7 @@ def _apart(old: MemoryRecord, *, author: User | None, reason: str) -> list[Memor
     """Give each thread that a shared record knows a record of its own."""
     _close(old, author=author, reason=reason)
     known = Q(cursors__record=old) | Q(observations__record=old)
+    whole, parents = Whole(old.pk), parents_in(old.resource_id)
     records = []
     for thread in Thread.objects.filter(known, remembers=True).distinct().order_by("pk"):
         own = MemoryRecord.objects.filter(thread=thread, closed_at__isnull=True)
@@ -109,20 +111,13 @@ def _apart(old: MemoryRecord, *, author: User | None, reason: str) -> list[Memor
         record = MemoryRecord.objects.create(
             resource_id=old.resource_id, thread=thread, config=old.config
         )
-        carrier = Carrier(record, old.revision, {thread.pk: thread.pk}, trigger="scope")
-        carrier.carry(_of(old.pk, thread.pk))
+        share = share_of(whole, thread.pk, parents)
+        threads = {thread.pk: thread.pk, **as_own(share, thread.pk)}
+        Carrier(record, old.revision, threads, trigger="scope").carry(share)
         _cursor(record, thread.pk)
         _begin(record, old.revision, author=author, reason=reason)
         records.append(record)
     return records
-
-
-def _of(record_id: UUID, thread_id: UUID) -> Selection:
-    return Selection(
-        record_id,
-        covers=lambda row: row.thread_id == thread_id,
-        notes=lambda row: row.thread_id in (None, thread_id),
-    )
 
 
 def _cursor(record: MemoryRecord, thread_id: UUID) -> None:

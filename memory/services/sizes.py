@@ -11,8 +11,9 @@ from zoneinfo import ZoneInfo
 
 from django.db import transaction
 
+from memory.engine.listing import tells_hour
 from memory.engine.size import Counted, Spanned, listed_tokens, sizes
-from memory.models import Line, MemoryRecord, Observation, Revision
+from memory.models import Line, MemoryRecord, Observation, Resource, Revision
 from memory.tokens import count_line
 
 ERASE = Revision.Cause.ERASE.value
@@ -39,6 +40,26 @@ def tokens_at(record_id: UUID, number: int) -> int:
     zone = "observation__record__resource__time_zone"
     rows = list(lines.values_list("text", "tokens", "said_at", zone))
     return size_of((Spanned(*row[:3]) for row in rows), ZoneInfo(rows[0][3])) if rows else 0
+
+
+def move_to_zone(resource_id: int, before: tzinfo) -> None:
+    """Move a resource's memory from one time zone to the one it has now, and count it anew.
+
+    A line whose hour nobody gave keeps its day.
+    """
+    with transaction.atomic():
+        now = ZoneInfo(Resource.objects.values_list("time_zone", flat=True).get(pk=resource_id))
+        dated = Line.objects.filter(
+            observation__record__resource=resource_id, said_at__isnull=False
+        )
+        moved = []
+        for line in dated.only("said_at"):
+            said = line.said_at.astimezone(before) if line.said_at else None
+            if said is not None and not tells_hour(said):
+                line.said_at = said.replace(tzinfo=now)
+                moved.append(line)
+        _store(Line, moved, "said_at")
+        recount_resource(resource_id)
 
 
 def recount_resource(resource_id: int) -> None:

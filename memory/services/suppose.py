@@ -17,10 +17,11 @@ from django.db.models import F, OuterRef, Q, Subquery
 from memory.models import Line, MemoryRecord, Message, Observation, Revision, Thread
 
 from . import kept
-from .carry import Selection
+from .carry import Whole
 from .foresee import line_of
 from .kept import Raw
 from .look import Other, View
+from .share import parents_in, share_of
 
 Scope = MemoryRecord.Scope
 MOST_OTHERS = 50
@@ -52,12 +53,8 @@ def _in_record(view: View, record: MemoryRecord, lines: Sequence[Line]) -> View:
 
 
 def _apart(view: View) -> View:
-    own = view.thread.pk
-    selection = Selection(
-        view.record.pk,
-        covers=lambda row: row.thread_id == own,
-        notes=lambda row: row.thread_id in (None, own),
-    )
+    parents = parents_in(view.record.resource_id)
+    selection = share_of(Whole(view.record.pk), view.thread.pk, parents)
     lines = [
         line_of(line, row)
         for row in selection.needed

@@ -144,12 +144,11 @@ def show_early(thread_id: UUID, early: Early) -> int:
 
 
 def rested() -> QuerySet[Cycle]:
-    """Select the cycles that failed, whose lane has rested since, and after which none began."""
+    """Select the cycles to be tried again whose lane has rested, and after which none began."""
     newer = Cycle.objects.filter(
         record=OuterRef("record"), lane=OuterRef("lane"), started_at__gt=OuterRef("started_at")
     )
     return Cycle.objects.filter(
-        status=Cycle.Status.FAILED,
         next_attempt_at__lte=Now(),
         next_attempt_at__gt=Now() - RECENT,
         record__closed_at__isnull=True,

@@ -7,6 +7,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from pydantic_ai.usage import RunUsage
+
 from memory import observer, phases
 from memory.ask import Reply
 from memory.config import MemoryOptions, Phase
@@ -73,7 +75,10 @@ async def think(
         )
         outputs, reply = await _ask(material, request, chosen)
         work.usage = usage_of(reply)
-        each = [await _thought(material, n, o, occasion, hooks, chosen) for n, o in outputs]
+        bill = RunUsage()
+        each = [await _thought(material, n, o, occasion, hooks, chosen, bill) for n, o in outputs]
+        reply = reply.with_bill(bill)
+        work.usage = usage_of(reply)
     return Thoughts(tuple(each), request, reply, " ".join(chosen.skipped))
 
 
@@ -133,12 +138,13 @@ async def _thought(
     occasion: Occasion,
     hooks: Hooks,
     chosen: Available,
+    bill: RunUsage,
 ) -> Thought:
     if output is None:
         return Thought(None)
     output = await hooks.transform("after_observation", output)
     before = material.extracted[index]
-    extracted = await _extracted(material, output, before, occasion, chosen)
+    extracted = await _extracted(material, output, before, occasion, chosen, bill)
     failures = "; ".join(f"{slug}: {why}" for slug, why in extracted.failures.items())
     note = f"Not extracted: {failures}" if failures else ""
     return Thought(output, {**before, **extracted.values}, note)
@@ -150,11 +156,19 @@ async def _extracted(
     before: Mapping[str, Any],
     occasion: Occasion,
     chosen: Available,
+    bill: RunUsage,
 ) -> Extracted:
     extractors = material.extractors
     if not extractors:
         return Extracted()
     found = read_values(extractors, output.extracted)
     said = "\n".join(line.text for line in output.lines)
-    found |= await extract_structured(extractors, said, model=chosen.model, previous=before)
+    found |= await extract_structured(
+        extractors,
+        said,
+        model=chosen.model,
+        previous=before,
+        settings=phases.model_settings(material.options, "observer", chosen.model),
+        bill=bill,
+    )
     return await hand_over(extractors, found, occasion, observed=output)

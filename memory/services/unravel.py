@@ -12,12 +12,13 @@ from collections.abc import Iterable
 from typing import Protocol
 from uuid import UUID
 
-from django.db.models import Q, Sum
+from django.db.models import Q, QuerySet, Sum
 
-from memory.models import Line, Observation, ReflectionSource, Revision
+from memory.models import Line, MemoryRecord, Observation, ReflectionSource, Revision
 
 from .change import Change
-from .versions import Chain, History, history_of, settle
+from .standing import Standing, leaves, resting_on, shown_at
+from .versions import History, history_of, settle
 
 Kind = Observation.Kind
 
@@ -52,37 +53,70 @@ def overlapping(record_id: UUID, spans: Iterable[Range]) -> set[UUID]:
     return set(lines.values_list("pk", flat=True))
 
 
-def seeds_of(line: Line) -> set[UUID]:
-    """Return all versions of a line; of a reflection's, with the lines it rests on."""
-    seeds = _versions(line)
-    if line.observation.kind != Kind.REFLECTION:
-        return seeds
-    sources = _leaves(line.observation_id)
-    resting = Q()
-    if line.first_position is not None and line.last_position is not None:
-        resting = Q(first_position__isnull=True) | Q(
-            first_position__lte=line.last_position, last_position__gte=line.first_position
-        )
-    below = Line.objects.filter(resting, observation__in=sources)
-    return seeds | set(below.values_list("pk", flat=True))
+def everywhere(line: Line) -> dict[UUID, set[UUID]]:
+    """Return the lines that go with a line, by the record they are in.
 
-
-def _versions(line: Line) -> set[UUID]:
-    found, todo = {line.pk}, {line.pk}
-    while todo:
-        around = Line.objects.filter(Q(replaces__in=todo) | Q(successors__in=todo))
-        todo = set(around.values_list("pk", flat=True)) - found
-        found |= todo
+    All its versions and copies, which are in forks, and where memory was of another scope; of a
+    reflection's line, also versions and copies of the lines it rests on.
+    """
+    same = _with_copies({line.pk})
+    below: set[UUID] = set()
+    for each in Line.objects.filter(pk__in=same).select_related("observation"):
+        if each.observation.kind == Kind.REFLECTION:
+            sources = leaves(each.observation_id)
+            rests = Line.objects.filter(resting_on(each), observation__in=sources)
+            below |= set(rests.values_list("pk", flat=True))
+    lines = Line.objects.filter(pk__in=same | _with_copies(below))
+    found: dict[UUID, set[UUID]] = {}
+    for record, pk in lines.values_list("observation__record", "pk"):
+        found.setdefault(record, set()).add(pk)
     return found
 
 
-def _leaves(reflection_id: UUID) -> set[UUID]:
-    """Return the rows a reflection was made from, directly or through others."""
-    found: set[UUID] = set()
-    todo = {reflection_id}
+def _with_copies(pks: set[UUID]) -> set[UUID]:
+    """Return all versions of lines, and all versions of what was copied from any, or they from."""
+    known: set[UUID] = set()
+    todo = versions_of(pks)
     while todo:
-        links = ReflectionSource.objects.filter(reflection__in=todo)
-        todo = set(links.values_list("observation", flat=True)) - found
+        known |= todo
+        lines = Line.objects.filter(pk__in=todo).select_related("observation__cycle")
+        copies = {copy.pk for owner, texts in _by_owner(lines) for copy in _copies(owner, texts)}
+        todo = versions_of(copies) - known
+    return known
+
+
+def _by_owner(lines: Iterable[Line]) -> Iterable[tuple[Observation, set[str]]]:
+    """Return the texts of each row that lines are of."""
+    owners: dict[UUID, tuple[Observation, set[str]]] = {}
+    for line in lines:
+        owners.setdefault(line.observation_id, (line.observation, set()))[1].add(line.text)
+    return owners.values()
+
+
+def _copies(owner: Observation, texts: set[str]) -> QuerySet[Line]:
+    """Return the lines in other records that were copied from a row's, or that row from.
+
+    What a model wrote in the same call about the same messages, or a person noted, word for word.
+    """
+    same: dict[str, object] = {
+        f"observation__{name}": getattr(owner, name)
+        for name in ("kind", "first_position", "last_position")
+    }
+    if owner.cycle is None:
+        same |= {"observation__cycle": None}
+    else:
+        same |= {"observation__cycle__call": owner.cycle.call}
+    resource = MemoryRecord.objects.filter(pk=owner.record_id).values("resource")
+    found = Line.objects.filter(text__in=texts, observation__record__resource__in=resource, **same)
+    return found.exclude(observation__record=owner.record_id)
+
+
+def versions_of(pks: set[UUID]) -> set[UUID]:
+    """Return all versions of lines."""
+    found, todo = set(pks), set(pks)
+    while todo:
+        around = Line.objects.filter(Q(replaces__in=todo) | Q(successors__in=todo))
+        todo = set(around.values_list("pk", flat=True)) - found
         found |= todo
     return found
 
@@ -119,52 +153,36 @@ def _made_from(rows: set[UUID]) -> set[UUID]:
 def _show_again(now: Change, history: History, gone: set[UUID], seeds: set[UUID]) -> None:
     """Show the lines that reflections stood for until now, but for what is erased."""
     reflections = Observation.objects.filter(record=now.record, kind=Kind.REFLECTION)
-    at = {row.since: row.pk for row in reflections.filter(since__isnull=False)}
-    standing = _standing(history, at)
+    standing = Standing(history, shown_at(reflections))
+    undone = gone & standing.rows
     back = [
         (chain, chain.tip)
         for chain in history.chains
-        if chain.owner.pk not in gone
-        and chain.root not in seeds
-        and _by(history, chain, at) in gone & standing
+        if chain.owner.pk not in gone and chain.root not in seeds and standing.took(chain) in undone
     ]
     settle(now, back)
-    _show_copies(now, gone & standing, seeds)
+    _show_copies(now, gone, seeds, standing.rows)
 
 
-def _by(history: History, chain: Chain, at: dict[int | None, UUID]) -> UUID | None:
-    """Return the reflection that took the place of a line, if one did."""
-    if chain.visible is not None:
-        return None
-    hidden = history.hidden_by(chain, chain.tip.until or 0)
-    if hidden is None or hidden.cause != Revision.Cause.REFLECT:
-        return None
-    return at.get(hidden.number)
+def _show_copies(now: Change, gone: set[UUID], seeds: set[UUID], standing: set[UUID]) -> None:
+    """Show lines that were copied together with a reflection that stood for them.
 
-
-def _standing(history: History, at: dict[int | None, UUID]) -> set[UUID]:
-    """Return the rows that are visible, or that a visible reflection stands for."""
-    standing = {chain.owner.pk for chain in history.chains if chain.visible is not None}
+    Not where one that still stands does so as well.
+    """
+    unseen = Line.objects.filter(
+        observation__record=now.record, observation__since__isnull=False, since__isnull=True
+    )
+    hidden = set(unseen.values_list("observation", flat=True))
+    links = ReflectionSource.objects.filter(reflection__record=now.record)
+    sources = [link for link in links.values_list("reflection", "observation") if link[1] in hidden]
+    standing = set(standing)
     size = -1
     while size != len(standing):
         size = len(standing)
-        standing |= {
-            chain.owner.pk for chain in history.chains if _by(history, chain, at) in standing
-        }
-    return standing
-
-
-def _show_copies(now: Change, gone: set[UUID], seeds: set[UUID]) -> None:
-    """Show lines that were copied together with the reflection that stood for them."""
-    links = ReflectionSource.objects.filter(reflection__in=gone)
-    freed = set(links.values_list("observation", flat=True))
-    shown = ReflectionSource.objects.filter(reflection__since__isnull=False)
-    others = shown.filter(observation__in=freed).exclude(reflection__in=gone)
-    freed -= set(others.values_list("observation", flat=True)) | gone
-    unseen = Line.objects.filter(
-        observation__in=freed, observation__since__isnull=False, since__isnull=True
-    )
-    unseen.exclude(pk__in=seeds).update(since=now.number)
+        standing |= {source for reflection, source in sources if reflection in standing}
+    freed = {source for reflection, source in sources if reflection in standing & gone}
+    freed -= {source for reflection, source in sources if reflection in standing - gone} | gone
+    unseen.filter(observation__in=freed).exclude(pk__in=seeds).update(since=now.number)
 
 
 def _empty_reasons(record_id: UUID, spans: Iterable[tuple[int | None, int | None]]) -> None:

@@ -2,14 +2,16 @@
 
 A line never changes: its text, kind and pin are those of the latest of its versions, each of
 which replaces the one before. At most one of them is visible at a revision. Where none is, the
-cause of the revision that ended the last one says why; when that was a restore, which only
-made things as they had been, the reason is that of the revision it went back to.
+cause of the revision that ended the last one says why, unless memory was made as it had been at
+an earlier revision, then or later: then the reason is the one there was at that revision, even
+for a line that was out of sight before and after.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from uuid import UUID
 
 from memory.models import Line, Observation, Revision
@@ -17,6 +19,7 @@ from memory.models import Line, Observation, Revision
 from .change import Change, Stale, close, succeed
 
 CAME_BACK_TO = "revision "
+UNDID = "undo of "
 UNSEEN = frozenset({Revision.Cause.REFLECT.value, Revision.Cause.CLEAR.value})
 
 
@@ -66,19 +69,42 @@ class History:
     chains: tuple[Chain, ...]
     revisions: dict[int, Revision]
 
-    def hidden_by(self, chain: Chain, number: int) -> Revision | None:
-        """Return the change that took a line out of sight, as of a revision.
+    def hidden_by(self, chain: Chain, number: int | None = None) -> Revision | None:
+        """Return the change that took a line out of sight, as of a revision, or as of now.
 
         None when it is visible there, or was never shown by then.
         """
+        number = max(self.revisions, default=0) if number is None else number
         latest = chain.latest_at(number)
         if latest is None or latest.until is None or latest.until > number:
             return None
-        ended = self.revisions[latest.until]
-        back_to = came_back_to(ended)
-        if back_to is None or chain.latest_at(back_to) is None:
-            return ended
-        return self.hidden_by(chain, back_to) or ended
+        for back_to in self._came_back_to(latest.until, number):
+            if chain.latest_at(back_to) is not None:
+                return self.hidden_by(chain, back_to) or self.revisions[latest.until]
+        return self.revisions[latest.until]
+
+    def _came_back_to(self, ended: int, number: int) -> list[int]:
+        """Return what a line that ended at a revision was made to be as at, the latest first."""
+        found: list[int] = []
+        before = 0
+        for at, back_to, undid in self._jumps:
+            if not ended <= at <= number:
+                continue
+            # Taking a restore back changes why a line is gone, taking another change does not.
+            if undid is None or at == ended or ended < before == undid:
+                found.append(back_to)
+            before = at
+        return found[::-1]
+
+    @cached_property
+    def _jumps(self) -> list[tuple[int, int, int | None]]:
+        """Return which revisions made lines as they had been, as at which, and what they undid."""
+        ordered = (self.revisions[number] for number in sorted(self.revisions))
+        return [
+            (revision.number, back_to, undone(revision))
+            for revision in ordered
+            if (back_to := came_back_to(revision)) is not None
+        ]
 
 
 def history_of(record_id: UUID) -> History:
@@ -106,14 +132,28 @@ def chains_of(lines: Iterable[Line]) -> list[Chain]:
 
 def came_back_to(revision: Revision) -> int | None:
     """Return the revision whose lines a restore or an undo showed again; None for others."""
+    if (undid := undone(revision)) is not None:
+        return undid - 1
     if not revision.trigger.startswith(CAME_BACK_TO):
         return None
     return int(revision.trigger.removeprefix(CAME_BACK_TO))
 
 
+def undone(revision: Revision) -> int | None:
+    """Return the revision whose changes alone were taken back; None for others."""
+    if not revision.trigger.startswith(UNDID):
+        return None
+    return int(revision.trigger.removeprefix(UNDID))
+
+
 def going_back_to(number: int) -> str:
     """Return the trigger of a revision that shows the lines of an earlier one again."""
     return f"{CAME_BACK_TO}{number}"
+
+
+def undoing(number: int) -> str:
+    """Return the trigger of a revision that takes the changes of an earlier one back."""
+    return f"{UNDID}{number}"
 
 
 def says_the_same(one: Line | None, other: Line | None) -> bool:

@@ -8,12 +8,10 @@ from functools import reduce
 from operator import or_
 from uuid import UUID
 
-from django.db.models import Q
-
 from memory.engine.recall import EVERY_THREAD, NAME, Asked, Period, ends, period, words_of
 from memory.engine.recalled import Page, Said, excerpt, one_line, write_page
 from memory.messages import safe_text
-from memory.models import Message, Thread
+from memory.models import Message, Thread, holding
 from memory.models.thread import MessageQuerySet
 from memory.tokens import TOKENIZER
 
@@ -74,7 +72,7 @@ def _ranked(
 def _matches(
     searched: dict[UUID, Thread], asked: Asked, words: Sequence[str], span: Period
 ) -> MessageQuerySet:
-    any_word = reduce(or_, (Q(text__icontains=word) for word in words))
+    any_word = reduce(or_, (holding("text", word) for word in words))
     # What recall was asked and found holds the words of every earlier search.
     found = Message.objects.filter(any_word, thread__in=searched)
     found = found.exclude(text__startswith=f"{NAME} ")

@@ -33,6 +33,14 @@ def answered(model, provider):
         ("gpt-5", None, "anthropic:claude", True),
         (None, "openai", "anthropic:claude", False),
         ("gpt-5", "openai", "", False),
+        ("llama3:8b", "ollama", "ollama:llama3:8b", False),
+        ("llama3:8b", "ollama", "ollama:llama3:70b", True),
+        ("qwen3", "openai-compatible", "openai-compatible:qwen3@http://h:8000/v1", False),
+        ("qwen3", "openai-compatible", "openai-compatible:gemma@http://h:8000/v1", True),
+        ("lab/r1", "openrouter", "openrouter:lab/r1:free", False),
+        ("lab/r1:free", "openrouter", "openrouter:lab/r1:free", False),
+        ("lab/r1:free", "openrouter", "openrouter:lab/r2:free", True),
+        ("/models/qwen3-q4.gguf", "openai-compatible", "openai-compatible:qwen3", False),
     ],
 )
 def test_another_provider_or_model_is_one_as_far_as_both_are_known(

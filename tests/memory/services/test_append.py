@@ -1,11 +1,12 @@
 import pytest
 from django.db import transaction
-from pydantic_ai.messages import ModelRequest, ToolReturnPart, UserPromptPart
+from pydantic_ai.messages import BinaryContent, ModelRequest, ToolReturnPart, UserPromptPart
 
 from memory.models import Message, Thread
 from memory.models.ids import new_id
 from memory.services.append import append
-from memory.tokens import count_message
+from memory.tokens import MESSAGE_TOKENS, count_message
+from memory.verify import verify
 from tests.memory.services.play import AT, answer, calling, question, returning, say
 
 pytestmark = pytest.mark.django_db
@@ -165,3 +166,18 @@ def test_each_thread_counts_its_own_positions(thread, resource):
     other = Thread.objects.create(resource=resource, agent="tester")
     say(thread, question(), answer())
     assert say(other, question()) == [1]
+
+
+@pytest.mark.parametrize(
+    ("model", "tokens"), [("openai:gpt-4o", 765), ("anthropic:claude-sonnet-4-5", 1_399)]
+)
+def test_a_picture_costs_what_the_actors_provider_asks(thread, model, tokens):
+    png = b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR" + (1_024).to_bytes(4, "big") * 2 + b"\x08\x02\0\0\0"
+    picture = ModelRequest(parts=[UserPromptPart([BinaryContent(png, media_type="image/png")])])
+
+    append(thread.pk, [picture], at=AT, model=model)
+
+    stored = Message.objects.get()
+    assert stored.model == model
+    assert stored.tokens - MESSAGE_TOKENS == tokens
+    assert verify().violations == ()

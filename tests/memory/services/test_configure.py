@@ -1,7 +1,7 @@
 import pytest
 
 from memory.config import MemoryOptions
-from memory.models import MemoryRecord, Revision
+from memory.models import MemoryRecord, Revision, Thread
 from memory.services.change import Refused
 from memory.services.configure import changed, configure
 from memory.services.look import look
@@ -111,3 +111,10 @@ def test_what_is_stored_means_the_same_when_it_is_read_again():
 
     assert MemoryOptions.model_validate(stored) == MemoryOptions.model_validate(given)
     assert changed({}, stored, {"retrieval": False})["retrieval"] is None
+
+
+def test_a_conversation_without_memory_is_refused_with_what_to_do(thread):
+    Thread.objects.filter(pk=thread.pk).update(remembers=False)
+    with pytest.raises(Refused, match="turn its memory on first"):
+        configure(thread.pk, {"message_tokens": 700})
+    assert not MemoryRecord.objects.exists()

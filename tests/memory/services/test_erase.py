@@ -27,7 +27,7 @@ from memory.services.restore import restore
 from memory.services.scope import change_scope
 from tests.memory.verify.conftest import World
 
-from .editing import answer, beekeeping, call, condense, observe, result, texts, user, wrong
+from .editing import answer, beekeeping, call, condense, line, observe, result, texts, user, wrong
 
 
 @pytest.fixture
@@ -195,6 +195,23 @@ def test_a_text_that_others_asked_with_as_well_stays(world):
     assert other.a.cycle.request_hash == digest("the same")
 
 
+def test_a_text_that_is_about_to_be_asked_with_again_goes(world):
+    """A call that failed is asked again, by somebody who read before the erase."""
+    other = beekeeping(Resource.objects.create(key="ben", name="Ben"))
+    Blob.objects.keep(["the same"])
+    world.set(world.a.cycle, request_hash=digest("the same"))
+    other.set(
+        other.a.cycle,
+        request_hash=digest("the same"),
+        status=Cycle.Status.RUNNING,
+        finished_at=None,
+    )
+
+    erase_messages(world.thread.pk, 3, 4)
+
+    assert not Blob.objects.filter(text="the same").exists()
+
+
 @pytest.mark.parametrize("of_fork", [True, False])
 def test_the_same_messages_go_in_forks_up_and_down(world, of_fork):
     child = fork(world.thread.pk, 6)
@@ -207,14 +224,48 @@ def test_the_same_messages_go_in_forks_up_and_down(world, of_fork):
     assert wrong() == []
 
 
+def left_in_a_fork(world):
+    """Return what a fork remembers once the messages about bees are erased in its parent."""
+    child = fork(world.thread.pk, 6)
+    erase_messages(world.thread.pk, 3, 4)
+    return texts(MemoryRecord.objects.get(thread=child))
+
+
 def test_a_copied_line_that_a_copied_reflection_stands_for_comes_back(world):
     condense(world, "r", [world.a, world.b], "Ada asked about bees and honey")
-    child = fork(world.thread.pk, 6)
+
+    assert left_in_a_fork(world) == ["Ada asked for the time", "Ada asks about honey"]
+    assert wrong() == []
+
+
+def test_one_comes_back_that_a_condensed_reflection_stood_for(world):
+    condense(world, "r", [world.a], "Ada asked for the time and keeps bees")
+    condense(world, "again", [world.r, world.b], "Ada asked about bees and honey")
+
+    assert left_in_a_fork(world) == ["Ada asked for the time", "Ada asks about honey"]
+    assert wrong() == []
+
+
+def test_one_comes_back_though_a_reflection_that_was_taken_back_was_copied_too(world):
+    before = world.record.revision
+    condense(world, "taken back", [world.a], "Ada asks")
+    restore(world.record.pk, before)
+    condense(world, "r", [world.a, world.b], "Ada asked about bees and honey")
+
+    assert left_in_a_fork(world) == ["Ada asked for the time", "Ada asks about honey"]
+    assert wrong() == []
+
+
+def test_one_comes_back_that_a_restored_reflection_stands_for_again(world):
+    condense(world, "r", [world.a, world.b], "Ada asked about bees and honey")
+    restored = world.record.revision
+    restore(world.record.pk, 2)
+    condense(world, "later", [world.a, world.b], "Ada asked for things")
+    restore(world.record.pk, restored)
 
     erase_messages(world.thread.pk, 3, 4)
 
-    record = MemoryRecord.objects.get(thread=child)
-    assert texts(record) == ["Ada asked for the time", "Ada asks about honey"]
+    assert texts(world.record) == ["Ada asked for the time", "Ada asks about honey"]
     assert wrong() == []
 
 
@@ -317,6 +368,58 @@ def test_of_a_reflections_line_what_it_rests_on_goes_too(world):
     assert texts(world.record) == ["Ada asked for the time", "Ada asks about honey"]
     assert {found.split(".")[0] for found in stored("bees")} == {"Message"}
     assert wrong() == []
+
+
+def test_what_only_a_reflection_between_rests_on_stays(world):
+    condense(world, "r", [world.a], "Ada asked for the time and keeps bees")
+    world.set(world.r0, first_position=1, last_position=4)
+    condense(world, "s", [world.r, world.b], "Bees and honey")
+    world.set(world.s0, first_position=3, last_position=6)
+
+    erase_line(world.s0.pk)
+
+    assert texts(world.record) == ["Ada asked for the time"]
+    assert wrong() == []
+
+
+def test_an_erased_line_goes_with_its_copies_in_forks_and_in_memory_of_another_scope(world):
+    note(world.record.pk, "Ada hums")
+    edit(world.a1.pk, "Ada keeps wasps")
+    child = fork(world.thread.pk, 8)
+    grandchild = fork(child.pk, 8)
+    (joined,) = change_scope(world.thread.resource_id, "resource")
+    world.record.refresh_from_db()
+
+    for text in ("Ada keeps wasps", "Ada hums"):
+        erase_line(Line.objects.filter(observation__record=joined, text=text).first().pk)
+
+    assert stored("wasps") == [] == stored("hums")
+    for each in MemoryRecord.objects.all():
+        assert "Ada asks about honey" in texts(each)
+    assert {child.pk, grandchild.pk} < set(Thread.objects.values_list("pk", flat=True))
+    assert wrong() == []
+
+
+def test_what_an_erased_reflection_rests_on_goes_where_it_was_never_condensed_too(world):
+    (joined,) = change_scope(world.thread.resource_id, "resource")
+    shared = World(world.thread, joined)
+    condense(shared, "r", list(joined.observations.filter(since__gt=0)), "Ada keeps bees on roofs")
+    world.record.refresh_from_db()
+    assert "Ada keeps bees" in texts(world.record, 2)
+
+    erase_line(line(joined, "Ada keeps bees on roofs").pk)
+
+    assert {found.split(".")[0] for found in stored("keeps bees")} == set()
+    assert wrong() == []
+
+
+def test_a_line_of_another_call_that_says_the_same_stays(world, other):
+    other.say(user("Bees?"), answer("Yes."))
+    observe(other, "p", 3, 4, "Ada keeps bees")
+
+    erase_line(world.a1.pk)
+
+    assert "Ada keeps bees" in texts(other.record)
 
 
 def test_an_erased_note_leaves_nothing(world):

@@ -133,6 +133,67 @@ def test_what_a_reflection_condensed_since_cannot_be_undone(world):
         undo(world.record.pk, 3)
 
 
+@pytest.mark.parametrize(
+    "show", [lambda world, gone: undo(world.record.pk, 4), lambda world, gone: unforget(gone.pk)]
+)
+def test_a_forgotten_reflection_does_not_return_beside_what_it_condensed(world, show):
+    condense(world, "r", [world.a, world.b], "Ada asked for things", "Ada keeps bees")
+    gone = line(world.record, "Ada asked for things")
+    forget(gone.pk)
+    restore(world.record.pk, 2)
+    before = texts(world.record)
+
+    with pytest.raises(Refused, match="would be told twice"):
+        show(world, gone)
+    assert texts(world.record) == before
+
+
+def test_nor_beside_what_condensed_that_anew(world):
+    condense(world, "r", [world.a, world.b], "Ada asked for things")
+    forget(line(world.record, "Ada asked for things").pk)
+    restore(world.record.pk, 2)
+    condense(world, "again", [world.a, world.b], "Ada asked for time, bees and honey")
+
+    with pytest.raises(Refused, match="would be told twice"):
+        undo(world.record.pk, 4)
+    assert texts(world.record) == ["Ada asked for time, bees and honey"]
+
+
+def test_what_was_forgotten_before_a_restore_to_then_is_not_what_a_later_reflection_took(world):
+    gone = line(world.record, "Ada keeps bees")
+    forget(gone.pk)
+    show_again(gone.pk)
+    condense(world, "r", [world.a, world.b], "Ada asked for things and keeps bees")
+    restore(world.record.pk, 3)
+
+    unforget(gone.pk)
+
+    assert "Ada keeps bees" in texts(world.record)
+
+
+def test_undoing_a_restore_brings_back_why_a_line_was_out_of_sight(world):
+    gone = line(world.record, "Ada keeps bees")
+    forget(gone.pk)
+    show_again(gone.pk)
+    condense(world, "r", [world.a, world.b], "Ada asked for things and keeps bees")
+    restore(world.record.pk, 3)
+    undo(world.record.pk, 6)
+
+    with pytest.raises(Refused, match="not forgotten"):
+        unforget(gone.pk)
+
+
+def test_a_forgotten_line_returns_although_a_source_is_shown_beside_its_reflection(world):
+    condense(world, "r", [world.a, world.b], "Ada asked for things")
+    show_again(world.a0.pk)
+    before = texts(world.record)
+    forget(line(world.record, "Ada asked for things").pk)
+
+    undo(world.record.pk, 5)
+
+    assert texts(world.record) == before
+
+
 def test_only_peoples_changes_can_be_undone(world):
     with pytest.raises(Refused, match="restore the revision before it instead"):
         undo(world.record.pk, 2)

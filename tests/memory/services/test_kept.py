@@ -1,10 +1,9 @@
 import pytest
 from django.db import transaction
 
-from memory.models import Blob, Message
-from memory.services import kept
+from memory.models import Message, Thread
 from memory.services.append import append
-from memory.services.kept import Recent, messages
+from memory.services.kept import MOST_TOKENS, Recent, messages
 from memory.services.look import look
 from memory.services.scope import change_scope
 from tests.memory.services.play import AT, answer, buffer_all, question, request, say, talk
@@ -93,6 +92,19 @@ def test_another_record_of_a_thread_reads_its_messages_anew(thread, django_asser
     assert look(thread.pk).raw[0].tokens == 999
 
 
+def test_messages_too_large_to_keep_give_way_to_those_of_another_thread(thread, resource):
+    talk(thread, 1)
+    Message.objects.filter(position=1).update(tokens=MOST_TOKENS)
+    read(thread, 0, 2)
+    other = Thread.objects.create(resource=resource, agent="tester")
+    talk(other, 1)
+
+    read(other, 0, 2)
+
+    Message.objects.filter(thread=thread, position=1).update(tokens=1)
+    assert messages(thread.pk, epoch=0, after=0, through=2)[0].tokens == 1
+
+
 def test_the_value_used_longest_ago_gives_way():
     recent = Recent(2)
     recent.put("a", 1)
@@ -100,17 +112,3 @@ def test_the_value_used_longest_ago_gives_way():
     recent.get("a")
     recent.put("c", 3)
     assert (recent.get("a"), recent.get("b"), recent.get("c")) == (1, None, 3)
-
-
-@pytest.mark.django_db(transaction=True)
-def test_a_text_sent_again_and_again_is_stored_once(django_assert_num_queries):
-    kept.keep_texts(["one", "two", "one"])
-    with django_assert_num_queries(0):
-        kept.keep_texts(["two", "one"])
-    assert Blob.objects.count() == 2
-
-
-@pytest.mark.django_db(transaction=True)
-def test_a_text_is_stored_on_a_machine_that_just_started():
-    kept.keep_texts(["one"], clock=lambda: 3.0)
-    assert Blob.objects.count() == 1

@@ -4,12 +4,14 @@ import pytest
 from asgiref.sync import sync_to_async
 
 from memory.llm import ModelUnavailable
-from memory.models import Cycle, Line, MemoryRecord, Observation, Revision
+from memory.models import Cycle, Line, MemoryRecord, Message, Observation, Revision
 from memory.services import observe, reflect
 from memory.services.change import Refused
 from memory.services.compact import compact, finalize
 from memory.services.due import run_due
 from memory.services.erase import erase_thread
+from memory.services.forget import show_again
+from memory.services.fork import fork
 from memory.services.look import look
 from memory.services.operate import activate_now, buffer_now, observe_now, reflect_now
 from memory.verify.run import verify
@@ -346,3 +348,17 @@ async def test_finalizing_waits_for_what_is_under_way(thread, models):
     assert (await work).activated == 1
     assert await Line.objects.filter(since__isnull=False).aexists()
     assert await Observation.objects.filter(since__isnull=True).acount() == 0
+
+
+async def test_a_fork_with_a_line_shown_beside_its_reflection_is_condensed_as_well(thread, models):
+    await grown(thread, models)
+    await reflect_now(thread.pk, resolve=models)
+    dropped = await Line.objects.filter(until__isnull=False).afirst()
+    await sync_to_async(show_again)(dropped.pk)
+    last = await Message.objects.acount()
+    child = await sync_to_async(fork)(thread.pk, last)
+
+    found = await reflect_now(child.pk, resolve=models)
+
+    assert (found.done, found.failed) == (1, 0)
+    assert await sound()

@@ -3,9 +3,11 @@ import pytest
 from memory.models import Cursor, Cycle, MemoryRecord, Observation, Resource, Revision, Thread
 from memory.services.change import Refused
 from memory.services.edit import edit
+from memory.services.fork import fork
 from memory.services.look import record_of
 from memory.services.note import note
 from memory.services.pin import pin
+from memory.services.restore import restore
 from memory.services.scope import change_scope
 from tests.memory.verify.conftest import World
 
@@ -134,3 +136,37 @@ def test_a_scope_is_one_of_two_and_without_records_there_is_nothing_to_build(res
         change_scope(0, "thread")
     assert change_scope(resource.pk, "resource") == []
     assert Resource.objects.get().scope == "resource"
+
+
+def test_a_fork_of_a_shared_memory_takes_along_what_it_inherited(world):
+    (joined,) = change_scope(world.thread.resource_id, "resource")
+    child = fork(world.thread.pk, 6)
+    grandchild = fork(child.pk, 4)
+    assert texts(joined) == ["Ada asked for the time", "Ada keeps bees", "Ada asks about honey"]
+
+    records = change_scope(world.thread.resource_id, "thread")
+
+    by_thread = {record.thread_id: texts(record) for record in records}
+    assert by_thread == {
+        world.thread.pk: ["Ada asked for the time", "Ada keeps bees", "Ada asks about honey"],
+        child.pk: ["Ada asked for the time", "Ada keeps bees", "Ada asks about honey"],
+        grandchild.pk: ["Ada asked for the time", "Ada keeps bees"],
+    }
+    assert wrong() == []
+
+
+def test_a_reflection_taken_back_before_does_not_return_beside_what_it_condensed(world, other):
+    (joined,) = change_scope(world.thread.resource_id, "resource")
+    shared = World(world.thread, joined)
+    first, *rest = Observation.objects.filter(record=joined, since__isnull=False).order_by("place")
+    condense(shared, "r", [first], "Ada asked for things")
+    condense(shared, "s", [shared.rows["r"], *rest], "Ada asks about everything")
+    restore(joined.pk, 1)
+
+    records = change_scope(world.thread.resource_id, "thread")
+
+    assert sorted(map(texts, records)) == [
+        ["Ada asked for the time", "Ada keeps bees", "Ada asks about honey"],
+        ["Ada drinks tea"],
+    ]
+    assert wrong() == []

@@ -1,4 +1,6 @@
+from datetime import datetime
 from importlib import import_module
+from zoneinfo import ZoneInfo
 
 import pytest
 from django.apps import apps
@@ -10,7 +12,7 @@ from memory.services.forget import forget
 from memory.services.look import look
 from memory.services.note import note
 from memory.services.request import memory_text
-from memory.services.sizes import recount_resource, tokens_at
+from memory.services.sizes import move_to_zone, recount_resource, tokens_at
 from memory.tokens import count
 
 from .editing import beekeeping, line, wrong
@@ -67,6 +69,21 @@ def test_another_time_zone_moves_days_and_so_the_size(world):
 
     latest = Revision.objects.order_by("-number").first()
     assert latest.tokens_after == tokens_at(world.record.pk, latest.number)
+    assert wrong() == []
+
+
+def test_a_line_whose_hour_nobody_gave_keeps_its_day_in_another_time_zone(world):
+    berlin, tokyo = ZoneInfo("Europe/Berlin"), ZoneInfo("Asia/Tokyo")
+    told = datetime(2026, 5, 7, 14, 30, tzinfo=berlin)
+    Line.objects.update(said_at=told)
+    Line.objects.filter(text="Wax is dear").update(said_at=datetime(2026, 5, 7, tzinfo=berlin))
+    Resource.objects.update(time_zone="Asia/Tokyo")
+
+    move_to_zone(Resource.objects.get().pk, berlin)
+
+    moved = Line.objects.get(text="Wax is dear")
+    assert moved.said_at == datetime(2026, 5, 7, tzinfo=tokyo)
+    assert set(Line.objects.exclude(pk=moved.pk).values_list("said_at", flat=True)) == {told}
     assert wrong() == []
 
 

@@ -6,13 +6,16 @@ from zoneinfo import ZoneInfo
 
 import pytest
 from asgiref.sync import sync_to_async
+from pydantic_ai.messages import ModelResponse, ToolCallPart
 
 from memory.config import merged
 from memory.engine.values import Message, MessageKind, Part, PartKind, Section
 from memory.extraction import Extractor
 from memory.hooks import HookFailed, Hooks, Occasion, configured
 from memory.models import Cycle, Line, Observation
+from memory.services import reflect
 from memory.services.due import run_due
+from memory.services.look import look
 from memory.services.material import Material
 from memory.services.think import think
 from tests.fakes import Models, observe_each
@@ -92,6 +95,33 @@ async def test_a_conversation_that_is_stored_nowhere_is_summarised_with_hooks_an
     assert told.words == ["manual", "fake"]
 
 
+class Fills(Models):
+    """Fill in what a structured extractor asks for, and keep with which settings."""
+
+    settings = ()
+
+    def _answer(self, messages, info):
+        if not info.output_tools:
+            return super()._answer(messages, info)
+        self.settings = info.model_settings
+        return ModelResponse(parts=[ToolCallPart(info.output_tools[0].name, {"city": "Bonn"})])
+
+
+async def test_values_filled_in_are_on_the_bill_and_asked_for_with_the_observers_settings():
+    schema = {"type": "object", "properties": {"city": {"type": "string"}}}
+    where = Extractor("Where", "Where do they live?", schema=schema)
+    found = material("I live in Bonn.", extractors=[where])
+    options = merged({}, {"observer_model": "fake", "observer_settings": {"max_tokens": 77}})
+    models = Fills()
+
+    without = await thought(replace(found, extractors=()))
+    thoughts = await thought(replace(found, options=options), models=models)
+
+    assert thoughts.each[0].extracted == {"where": {"city": "Bonn"}}
+    assert thoughts.reply.input_tokens > without.reply.input_tokens
+    assert models.settings["max_tokens"] == 77
+
+
 async def test_of_nothing_said_nothing_is_made_and_nobody_is_asked():
     models = Models()
 
@@ -126,7 +156,17 @@ class Shorter:
         return replace(output, lines=output.lines[:1])
 
 
-QUIET, SHORTER, BREAKS = Quiet(), Shorter(), Breaks()
+class Later:
+    def before_reflection(self, lines):
+        return lines[1:]
+
+
+class Wiped:
+    def after_reflection(self, output):
+        return replace(output, lines=())
+
+
+QUIET, SHORTER, BREAKS, LATER, WIPED = Quiet(), Shorter(), Breaks(), Later(), Wiped()
 talk = sync_to_async(play.talk)
 
 
@@ -179,3 +219,40 @@ async def test_where_a_hook_fails_the_cycle_says_so_and_nothing_counts_as_observ
     cycle = await Cycle.objects.aget()
     assert (cycle.status, "after_observation failed" in cycle.error) == ("failed", True)
     assert not await Observation.objects.aexists()
+
+
+def condensing(thread):
+    """Have a thread's lines claimed to be condensed."""
+    while (view := look(thread.pk)).tokens < 240:
+        play.talk(thread, 2)
+        play.buffer_all(thread)
+        play.request(thread)
+    return reflect.claim(thread.pk), view
+
+
+@pytest.mark.django_db(transaction=True)
+async def test_a_line_condensed_rests_on_what_it_cites_where_a_hook_left_lines_out(thread, hooks):
+    claimed, _ = await sync_to_async(condensing)(thread)
+    hooks("LATER")
+
+    def cite_the_first(_):
+        return "<observations>\nDate: March 2, 2026\n* 🔴 (10:00) Bees [#1]\n</observations>"
+
+    await reflect.run(claimed, resolve=Models(reflector=cite_the_first))
+
+    line = await Line.objects.aget(observation__kind="reflection")
+    shown = claimed.lines[1]
+    assert (line.first_position, line.last_position) == (shown.first_position, shown.last_position)
+
+
+@pytest.mark.django_db(transaction=True)
+async def test_a_hook_that_leaves_nothing_of_a_reflection_wipes_nothing(thread, models, hooks):
+    claimed, before = await sync_to_async(condensing)(thread)
+    hooks("WIPED")
+
+    await reflect.run(claimed, resolve=models)
+
+    cycle = await Cycle.objects.aget(pk=claimed.cycle.pk)
+    assert (cycle.status, "after_reflection left no lines" in cycle.error) == ("failed", True)
+    after = await sync_to_async(look)(thread.pk)
+    assert [line.pk for line in after.lines] == [line.pk for line in before.lines]

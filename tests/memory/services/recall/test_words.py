@@ -50,6 +50,12 @@ def test_messages_with_any_of_the_words_are_found_and_shown_in_order(talked, ask
     assert shown(ask(talked, **asked)) == positions
 
 
+@pytest.mark.parametrize("query", ["москва", "МОСКВА", "österreich", "ÖSTERREICH"])
+def test_words_of_any_script_are_found_whatever_their_case(thread, query):
+    say(thread, question("Москва, Österreich (1.)"), question("Bees."))
+    assert shown(ask(thread, query=query)) == [1]
+
+
 def test_what_is_not_found_is_named(talked):
     told = ask(talked, mode="words", query="zeppelin airship")
     assert told.startswith("No message holds any of these words: zeppelin, airship.")

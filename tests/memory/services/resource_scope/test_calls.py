@@ -211,3 +211,39 @@ async def test_a_range_that_failed_is_asked_for_alone_the_next_time(threads, sha
     assert [] in asked_about(models)
     assert await Observation.objects.filter(thread=threads[1]).aexists()
     assert await is_sound() == []
+
+
+@pytest.mark.parametrize("silent", [(0,), (1,), (2,), (0, 1), (0, 1, 2)])
+async def test_what_a_call_cost_is_told_once_whichever_threads_it_says_nothing_of(
+    threads, shared, silent
+):
+    await sync_to_async(shared)(message_tokens=2000, buffer_tokens=300)
+    for each in threads:
+        await talk(each, 1)
+    labels = [label(threads[number]) for number in silent]
+    models = Models(observer=lambda prompt: observe_threads(prompt, silent=labels))
+    await run_due(threads[0].pk, resolve=models)
+
+    assert len(models.asked("observer")) == 1
+    cycles = [cycle async for cycle in Cycle.objects.all()]
+    assert sum(cycle.status == "failed" for cycle in cycles) == len(silent)
+    assert sorted(bool(cycle.output_tokens) for cycle in cycles) == [False, False, True]
+
+
+# values extracted
+
+
+async def test_what_was_extracted_of_a_thread_stays_when_another_thread_has_it_observed(
+    threads, shared
+):
+    where = {"name": "City", "instructions": "Where does the user live?"}
+    await sync_to_async(shared)(extract=[where])
+    first, second, _ = threads
+    await talk(second, 1)
+    told = Models(observer=lambda prompt: f"{observe_threads(prompt)}\n<city>Bonn</city>")
+    await observe_now(second.pk, resolve=told)
+    await talk(second, 1)
+    await observe_now(first.pk, resolve=listening())
+
+    latest = Observation.objects.filter(thread=second).order_by("-last_position")
+    assert [o.extracted async for o in latest] == [{"city": "Bonn"}] * 2

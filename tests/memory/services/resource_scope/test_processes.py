@@ -1,9 +1,13 @@
+from dataclasses import replace
+
 import pytest
 from asgiref.sync import sync_to_async
 
+from memory.engine.on_demand import activate_all
 from memory.models import Cycle, Observation, Revision
 from memory.models.record import CursorMoved
 from memory.services import kept, observe
+from memory.services.activate import activate
 from memory.services.due import run_due
 from memory.services.operate import activate_now, buffer_now, observe_now
 from tests.memory.services import play
@@ -75,12 +79,30 @@ async def test_of_two_processes_that_activate_one_is_first_and_the_other_sees_it
     await activate_now(threads[1].pk)
 
     def late():
-        from memory.engine.on_demand import activate_all
-        from memory.services.activate import activate
-
         with pytest.raises(CursorMoved):
             activate(stale, activate_all(stale.snapshot()))
 
     await sync_to_async(late)()
     assert await Revision.objects.acount() == 1
     assert await is_sound() == []
+
+
+async def test_what_another_process_showed_of_the_own_thread_meanwhile_is_not_told_raw_too(threads):
+    own, other = threads[:2]
+    for each in (own, other):
+        await talk(each, 2)
+    await buffer_now(own.pk, resolve=listening())
+    stale, view = await look_at(own.pk), await look_at(own.pk)
+    due = activate_all(stale.snapshot())
+
+    def of(thread):
+        return replace(due, chunks=tuple(c for c in due.chunks if c.thread == thread.pk))
+
+    await sync_to_async(activate)(view, of(own))
+    after = await sync_to_async(activate)(stale, of(other))
+
+    separate()
+    fresh = await look_at(own.pk)
+    assert after.observed_through == fresh.observed_through > stale.observed_through
+    assert [raw.position for raw in after.raw] == [raw.position for raw in fresh.raw]
+    assert [line.text for line in after.lines] == [line.text for line in fresh.lines]
