@@ -13,6 +13,7 @@ from pydantic_ai.exceptions import OutputTokenLimitExceeded
 from pydantic_ai.messages import UserContent
 from pydantic_ai.models import Model
 from pydantic_ai.settings import ModelSettings
+from pydantic_ai.usage import RunUsage
 
 from memory.engine.parsing import BadOutput, DegenerateOutput, UnparsableOutput
 from memory.llm import is_transient
@@ -40,6 +41,21 @@ class Reply:
     output_tokens: int
     cost: Decimal | None
     cut: bool = False
+
+    def free(self) -> Reply:
+        """Return the reply with nothing to pay, where its call is billed elsewhere."""
+        return replace(self, input_tokens=0, output_tokens=0, cost=None)
+
+    def with_bill(self, bill: RunUsage) -> Reply:
+        """Return the reply with what further calls of the same model took."""
+        if not bill.requests:
+            return self
+        return replace(
+            self,
+            input_tokens=self.input_tokens + bill.input_tokens,
+            output_tokens=self.output_tokens + bill.output_tokens,
+            cost=None if self.cost is None or bill.cost is None else self.cost + bill.cost,
+        )
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,6 +19,7 @@ from pydantic_ai.capabilities import AbstractCapability
 from pydantic_ai.messages import ModelMessage, ModelRequest, ModelResponse, ToolCallPart
 from pydantic_ai.models import ModelRequestContext
 
+from memory.models.record import RecordMoved
 from memory.overflow import ContextOverflow, bound_in, is_overflow
 from memory.services.append import Fence, append, no_fence
 from memory.services.cycles import Resolve, reason, resolve_model
@@ -37,9 +38,12 @@ Recorder = Callable[[int, Prepared], None]
 Stored = Callable[[Raw], None]
 
 Observing = Callable[..., Awaitable[None]]
+Given = tuple[Prepared, Sequence[Raw]]
+"""A request, and the messages that were stored with it."""
 
 OVERFLOWN = Early(observation=OVERFLOW)
 MOST_ATTEMPTS = 3
+MOST_MOVES = 5
 SMALLER = 0.6
 """How much of the room that was too much is used after all, since tokens are counted variously."""
 
@@ -53,10 +57,12 @@ class TurnMemory(AbstractCapability[Any]):
     request, ``stored`` each message once it is safe; ``fence`` raises when the run lost its
     right to write. All three are called in the database's thread. With ``holds_last`` an
     answer that calls no tool is left in ``held`` for the caller to store with the run's end.
+    ``model_name`` is that of the run's model, with its provider.
 
     A request that its provider refuses as too long is sent again within the same step: first
     with what is pending observed, then without the oldest messages. ``record`` is told each of
-    them, with ``overflowed`` set when one of the same step was told before. Where memory itself
+    them, with ``overflowed`` set when one of the same step was told before; when it raises
+    RecordMoved, the request is prepared anew. Where memory itself
     fails, the newest messages are sent as they are. What the fence raises, and a database that
     is away, end the run.
     """
@@ -73,6 +79,7 @@ class TurnMemory(AbstractCapability[Any]):
         stored: Stored | None = None,
         resolve: Resolve = resolve_model,
         holds_last: bool = False,
+        model_name: str = "",
     ) -> None:
         self.id = None
         self.description = None
@@ -86,6 +93,7 @@ class TurnMemory(AbstractCapability[Any]):
         self.stored = stored
         self.resolve = resolve
         self.holds_last = holds_last
+        self.model_name = model_name
         self.held: ModelResponse | None = None
         self.prepared: Prepared | None = None
         self.step = 0
@@ -201,18 +209,30 @@ class TurnMemory(AbstractCapability[Any]):
 
     def _prepare(self, new: Sequence[ModelMessage] = (), early: Early | None = None) -> Prepared:
         """Store what is new and prepare the next request, in one transaction."""
+        early = early or (self.early if self.step == 1 else Early())
         try:
-            return self._remembering(new, early or (self.early if self.step == 1 else Early()))
+            prepared, stored = self._remembering_anew(new, early)
         except (OperationalError, InterfaceError):
             raise
         except Exception as error:  # noqa: BLE001 - whatever fails in memory fails no turn
-            return self._without_memory(new, error)
+            prepared, stored = self._without_memory(new, error)
+        # What fails from here on must not store the same again.
+        self._tell(stored)
+        return prepared
 
-    def _remembering(self, new: Sequence[ModelMessage], early: Early) -> Prepared:
+    def _remembering_anew(self, new: Sequence[ModelMessage], early: Early) -> Given:
+        for _ in range(MOST_MOVES):
+            try:
+                return self._remembering(new, early)
+            except RecordMoved:
+                continue  # Somebody edited or erased while it was read.
+        return self._remembering(new, early)
+
+    def _remembering(self, new: Sequence[ModelMessage], early: Early) -> Given:
         with transaction.atomic():
             self.fence()
             view = look(self.thread_id)
-            stored = append(self.thread_id, new, at=timezone.now())
+            stored = append(self.thread_id, new, at=timezone.now(), model=self.model_name)
             if view is None:
                 prepared = plain(self.thread_id)
             else:
@@ -227,8 +247,7 @@ class TurnMemory(AbstractCapability[Any]):
                 prepared = with_step(prepared, [*self.newest, *stored])
             if self.record is not None and not prepared.wait_seconds:
                 self.record(self.step, prepared)
-        self._tell(stored)
-        return prepared
+        return prepared, stored
 
     def _fitted(self, view: View) -> View:
         if self.window is None:
@@ -236,11 +255,11 @@ class TurnMemory(AbstractCapability[Any]):
         smaller = view.options.model_copy(update={"context_tokens": self.window})
         return replace(view, options=smaller)
 
-    def _without_memory(self, new: Sequence[ModelMessage], error: Exception) -> Prepared:
+    def _without_memory(self, new: Sequence[ModelMessage], error: Exception) -> Given:
         """Store what is new and return the newest messages; only what is no memory may fail."""
         with transaction.atomic():
             self.fence()
-            stored = append(self.thread_id, new, at=timezone.now())
+            stored = append(self.thread_id, new, at=timezone.now(), model=self.model_name)
             logger.error(
                 "Step %s of thread %s goes on without memory.",
                 self.step,
@@ -249,8 +268,7 @@ class TurnMemory(AbstractCapability[Any]):
             )
             prepared = tail(self.thread_id, prompt_position=self.prompt_position, why=reason(error))
             self._record_if_possible(prepared)
-        self._tell(stored)
-        return prepared
+        return prepared, stored
 
     def _record_if_possible(self, prepared: Prepared) -> None:
         if self.record is None:
@@ -263,7 +281,15 @@ class TurnMemory(AbstractCapability[Any]):
             logger.exception("Step %s of thread %s has no record.", self.step, self.thread_id)
 
     def _store(self, messages: Sequence[ModelMessage]) -> None:
-        self._tell(append(self.thread_id, messages, at=timezone.now(), fence=self.fence))
+        self._tell(
+            append(
+                self.thread_id,
+                messages,
+                at=timezone.now(),
+                fence=self.fence,
+                model=self.model_name,
+            )
+        )
 
     def _tell(self, stored: Sequence[Raw]) -> None:
         for raw in stored:

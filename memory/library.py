@@ -12,6 +12,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 from uuid import UUID, uuid5
+from zoneinfo import available_timezones
 
 from asgiref.sync import sync_to_async
 from pydantic_ai import RunContext
@@ -98,6 +99,8 @@ class ObservationalMemory(AbstractCapability[Any]):
             raise ValueError('scope = "resource": name the resource whose memory it is')
         if "scope" in self.options:
             raise ValueError("options: give the scope as an argument of its own")
+        if self.time_zone not in available_timezones():
+            raise ValueError(f'time_zone = {self.time_zone!r}: must be one like "Europe/Berlin"')
         if self.thread == "":
             raise ValueError("thread: must not be empty; name the conversation")
 

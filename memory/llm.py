@@ -31,7 +31,7 @@ from pydantic_ai.exceptions import (
 from pydantic_ai.models import Model, infer_model
 
 from memory.engine.parsing import BadOutput
-from memory.tiers import COMPATIBLE, OFFLINE
+from memory.tiers import COMPATIBLE, OFFLINE, offline_mode
 from memory.tokens import count
 
 OLLAMA = "ollama"
@@ -57,16 +57,17 @@ def resolve(
 ) -> Model:
     """Return the model that a name like ``openai:gpt-5-mini`` means.
 
-    ``offline`` needs nothing and takes ``delay`` seconds per call. ``openai-compatible:MODEL``
+    ``offline`` needs nothing and takes ``delay`` seconds per call; ``offline:fails``,
+    ``offline:empty`` and ``offline:slow`` do that, for trials. ``openai-compatible:MODEL``
     and ``ollama:MODEL`` speak to ``base_url``, or to the address after an ``@`` in the name, with
     ``api_key`` if their server wants one. Every other provider takes its key, and its own base
     URL, from the environment variables of its SDK, so that no key is ever sent to another
     server. Raises ModelUnavailable.
     """
-    if name == OFFLINE:
+    if (mode := offline_mode(name)) is not None:
         from memory.offline.model import OfflineModel
 
-        return OfflineModel(delay, count=count)
+        return OfflineModel(delay, count=count, mode=mode)
     provider, _, model = name.partition(":")
     if not provider or not model.strip():
         raise ModelUnavailable(_malformed(name))
@@ -191,6 +192,15 @@ def _causes(error: BaseException) -> Iterator[BaseException]:
         )
         if behind is not None:
             queue.append(behind)
+
+
+def spelled(name: str) -> tuple[str, str]:
+    """Return the provider and the model that a name means, without its address.
+
+    A name without a provider, like ``offline``, is that of a model.
+    """
+    provider, colon, model = name.partition(":")
+    return (provider, _address(model, "").model) if colon else ("", name)
 
 
 class _Address(NamedTuple):

@@ -14,7 +14,7 @@ from pydantic_ai.concurrency import AbstractConcurrencyLimiter
 from pydantic_ai.models import Model
 from pydantic_ai.models.concurrency import ConcurrencyLimitedModel
 
-from memory.tiers import OFFLINE
+from memory.tiers import offline_mode
 
 __all__ = ["Slots", "bounded", "provider_of"]
 
@@ -46,7 +46,7 @@ def bounded(name: str, model: Model, most: int, *, base_url: str = "") -> Model:
 
     The offline model is no provider's.
     """
-    if not most or name == OFFLINE:
+    if not most or offline_mode(name) is not None:
         return model
     return ConcurrencyLimitedModel(model, _slots(provider_of(name, base_url), most))
 

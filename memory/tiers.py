@@ -10,6 +10,8 @@ from typing import Any, Self
 
 UP_TO = "up_to"
 OFFLINE = "offline"
+#: The offline model doing something wrong, for trials: it fails, says nothing, or is slow.
+OFFLINE_MODES = ("fails", "empty", "slow")
 COMPATIBLE = "openai-compatible"
 
 _GATEWAY = "gateway/"
@@ -65,12 +67,20 @@ def choose(spec: str | Mapping[str, Any], tokens: int) -> str:
     return spec if isinstance(spec, str) else TokenTiers.of(spec).choose(tokens)
 
 
+def offline_mode(name: str) -> str | None:
+    """Return how a name wants the offline model, empty for as usual; None for another model."""
+    provider, colon, mode = name.partition(":")
+    if provider != OFFLINE:
+        return None
+    return mode if mode in OFFLINE_MODES or not colon else None
+
+
 def check_name(name: str) -> None:
     """Raise ValueError for a model's name that no provider can be meant by.
 
     Whether its package and key are at hand is known when it is used.
     """
-    if name == OFFLINE:
+    if offline_mode(name) is not None:
         return
     provider, _, model = name.partition(":")
     if not provider or not model.strip():

@@ -33,8 +33,6 @@ from memory.media_tokens import Shape, detail_of, media_tokens
 from memory.messages import attachments, gap_of, media_type_of, parts_of, safe_text
 from memory.stored import Reference, estimate_of, reference_of
 
-ENCODING = "o200k_base"
-
 MESSAGE_TOKENS = 4
 """What a provider adds around every message: its role, and the marks that open and close it."""
 

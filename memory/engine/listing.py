@@ -134,6 +134,10 @@ def bullet(
     return indented("\n".join([f"{'  ' if sub else ''}{listed}", *more]), CONTINUED)
 
 
+def tells_hour(at: datetime) -> bool:
+    """Tell whether somebody gave the hour: midnight stands for a day without one."""
+    return (at.hour, at.minute) != (0, 0)
+
+
 def _clock(at: datetime | None) -> str:
-    # Midnight stands for a day whose hour nobody gave.
-    return f"({at:%H:%M})" if at and (at.hour, at.minute) != (0, 0) else ""
+    return f"({at:%H:%M})" if at and tells_hour(at) else ""

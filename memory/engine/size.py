@@ -7,7 +7,9 @@ constants, so that the size of a memory is a sum over its lines.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from bisect import insort
+from collections import deque
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime, tzinfo
 from functools import partial
@@ -62,10 +64,13 @@ class Spanned:
     since: int | None = None
     until: int | None = None
 
-    def visible_at(self, number: int) -> bool:
-        """Tell whether a revision shows it."""
-        began = self.since is not None and self.since <= number
-        return began and (self.until is None or self.until > number)
+    def moves(self, place: int) -> Iterator[tuple[int, bool, int]]:
+        """Yield at which revisions it is shown and ended, with its place among others."""
+        if self.since is None or (self.until is not None and self.until <= self.since):
+            return
+        yield self.since, True, place
+        if self.until is not None:
+            yield self.until, False, place
 
 
 def line_tokens(
@@ -94,10 +99,18 @@ def listed_tokens(lines: Iterable[Counted], tz: tzinfo) -> int:
 
 def sizes(lines: Sequence[Spanned], numbers: Iterable[int], tz: tzinfo) -> dict[int, int]:
     """Return the tokens visible at each of some revisions; lines come in order."""
-    return {
-        number: listed_tokens((line for line in lines if line.visible_at(number)), tz)
-        for number in numbers
-    }
+    moves = deque(sorted(move for place, line in enumerate(lines) for move in line.moves(place)))
+    visible: list[int] = []
+    found: dict[int, int] = {}
+    for number in sorted(numbers):
+        while moves and moves[0][0] <= number:
+            _, shown, place = moves.popleft()
+            if shown:
+                insort(visible, place)
+            else:
+                visible.remove(place)
+        found[number] = listed_tokens((lines[place] for place in visible), tz)
+    return found
 
 
 def _told_alone(text: str, said_at: datetime | None) -> bool:

@@ -8,6 +8,7 @@ import re
 from collections.abc import AsyncIterator, Callable, Sequence
 from uuid import uuid4
 
+from pydantic_ai.exceptions import ModelHTTPError
 from pydantic_ai.messages import (
     ModelMessage,
     ModelRequest,
@@ -27,6 +28,10 @@ NAME = "offline"
 OBSERVER = "You are the Observer."
 REFLECTOR = "You are the Reflector."
 
+#: What the offline model can be told to do wrong, by what follows its name and a colon.
+FAILS, EMPTY, SLOW = "fails", "empty", "slow"
+SLOW_SECONDS = 15.0
+
 _WORD = re.compile(r"\S+\s*")
 
 Count = Callable[[str], int]
@@ -38,17 +43,19 @@ NOTES = ("<reminder>", "<other-conversations>")
 class OfflineModel(FunctionModel):
     """Observe, reflect and answer by rules, taking ``delay`` seconds for each call.
 
-    The job is told from the first line of the instructions. ``count`` counts tokens.
+    The job is told from the first line of the instructions. ``count`` counts tokens. ``mode`` is
+    empty, FAILS, EMPTY or SLOW, for trying out what happens when a model does not work.
     """
 
-    def __init__(self, delay: float = 0.0, *, count: Count = estimate) -> None:
+    def __init__(self, delay: float = 0.0, *, count: Count = estimate, mode: str = "") -> None:
         super().__init__(self._respond, stream_function=self._stream, model_name=NAME)
-        self._delay = delay
+        self._delay = delay + SLOW_SECONDS if mode == SLOW else delay
         self._count = count
+        self._mode = mode
 
     async def _respond(self, messages: list[ModelMessage], info: AgentInfo) -> ModelResponse:
         await asyncio.sleep(self._delay)
-        said = self._say(messages, info)
+        said = await self._thought(messages, info)
         if isinstance(said, Call):
             part = ToolCallPart(said.tool, dict(said.arguments), tool_call_id=_call_id())
             return ModelResponse(parts=[part], model_name=NAME)
@@ -57,7 +64,7 @@ class OfflineModel(FunctionModel):
     async def _stream(
         self, messages: list[ModelMessage], info: AgentInfo
     ) -> AsyncIterator[str | DeltaToolCalls]:
-        said = self._say(messages, info)
+        said = await self._thought(messages, info)
         if isinstance(said, Call):
             arguments = json.dumps(said.arguments)
             yield {0: DeltaToolCall(said.tool, arguments, tool_call_id=_call_id())}
@@ -66,8 +73,18 @@ class OfflineModel(FunctionModel):
         for piece in pieces:
             await asyncio.sleep(self._delay / len(pieces))
             yield piece
+        if not pieces:
+            yield ""
+
+    async def _thought(self, messages: list[ModelMessage], info: AgentInfo) -> str | Call:
+        # A long conversation takes a second to read: on the loop every page would stand still.
+        return await asyncio.to_thread(self._say, messages, info)
 
     def _say(self, messages: Sequence[ModelMessage], info: AgentInfo) -> str | Call:
+        if self._mode == FAILS:
+            raise ModelHTTPError(500, NAME, {"error": "The offline model was told to fail."})
+        if self._mode == EMPTY:
+            return ""
         job = (info.instructions or "").lstrip().split("\n", 1)[0].strip()
         if job == OBSERVER:
             return observe(_prompt(messages), self._count)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Collection, Hashable, Sequence
+from collections.abc import Sequence
 from datetime import tzinfo
 from itertools import accumulate
 from typing import Literal
@@ -42,26 +42,6 @@ def previous_observations(
             return text
         # Costs are estimated from the stored counts; the text itself decides.
         room = min(room, _cost(lines)) * budget // tokens - 1
-
-
-def replaced(
-    lines: Sequence[Line], sources: Collection[Hashable], by: Sequence[Line]
-) -> list[Line]:
-    """Return the lines as they will be once a reflection that waits is shown.
-
-    ``sources`` are the ids of the observations it was made from, ``by`` its lines. They stand
-    where the last of the lines they replace stood; pinned lines stay.
-    """
-    gone = [at for at, line in enumerate(lines) if line.observation in sources and not line.pinned]
-    if not gone:
-        return list(lines)
-    found: list[Line] = []
-    for at, line in enumerate(lines):
-        if line.pinned or line.observation not in sources:
-            found.append(line)
-        elif at == gone[-1]:
-            found += by
-    return found
 
 
 def _cost(lines: Sequence[Line]) -> int:

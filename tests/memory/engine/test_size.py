@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from memory.engine.context import memory_block
-from memory.engine.size import line_tokens, listed_tokens
+from memory.engine.size import Spanned, line_tokens, listed_tokens, sizes
 from memory.engine.values import Line, LineKind
 from memory.tokens import TOKENIZER, count, count_line
 
@@ -54,6 +54,34 @@ def test_the_sum_over_lines_is_what_the_written_block_costs(seed: int, name: str
     sent = count(body(lines, zone))
 
     assert abs(listed_tokens(lines, zone) - sent) <= 0.02 * sent
+
+
+@given(SEEDS, ZONES)
+def test_the_size_at_a_revision_is_that_of_the_lines_it_shows(seed: int, name: str) -> None:
+    chance, zone = Random(seed), ZoneInfo(name)
+    spans = [
+        Spanned(
+            line.text,
+            line.tokens,
+            line.said_at,
+            chance.choice([None, *range(1, 9)]),
+            chance.choice([None, *range(1, 9)]),
+        )
+        for line in statements(chance)
+    ]
+
+    def shown(number: int) -> list[Spanned]:
+        return [
+            span
+            for span in spans
+            if span.since is not None
+            and span.since <= number
+            and (span.until is None or span.until > number)
+        ]
+
+    numbers = [5, 0, 8, 1]
+    wanted = {number: listed_tokens(shown(number), zone) for number in numbers}
+    assert sizes(spans, numbers, zone) == wanted
 
 
 def test_a_line_costs_its_bullet_mark_time_and_line_end() -> None:

@@ -1,13 +1,12 @@
 from __future__ import annotations
 
 import re
-from dataclasses import replace
 from datetime import UTC, datetime
 
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memory.engine.prompts.previous import HEADER_SHARE, previous_observations, replaced
+from memory.engine.prompts.previous import HEADER_SHARE, previous_observations
 from memory.engine.shorten import Tokenizer
 from memory.engine.values import Line, LineKind
 
@@ -102,25 +101,6 @@ def test_without_a_limit_everything_is_shown(tokenizer: Tokenizer) -> None:
     lines = [line(n) for n in range(500)]
 
     assert previous_observations(lines, budget=False, tz=UTC, tokenizer=tokenizer).count("x") > 500
-
-
-def seen(lines: list[Line]) -> list[str]:
-    return [f"{one.observation}:{one.text.strip(' x')}" for one in lines]
-
-
-def test_a_waiting_reflection_stands_where_the_last_line_it_replaces_stood() -> None:
-    def of(number: int, observation: int, *, pinned: bool = False) -> Line:
-        return replace(line(number), observation=observation, pinned=pinned)
-
-    before = [of(1, 1), of(2, 2), of(3, 2, pinned=True), of(4, 2), of(5, 3)]
-
-    after = replaced(before, {1, 2}, [of(8, 9), of(9, 9)])
-
-    assert seen(after) == ["2:line 3", "9:line 8", "9:line 9", "3:line 5"]
-
-
-def test_a_reflection_of_nothing_shown_replaces_nothing() -> None:
-    assert replaced([line(1)], {7}, [line(2)]) == [line(1)]
 
 
 @given(
