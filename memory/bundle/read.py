@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from hashlib import sha256
 from typing import Any
+from zoneinfo import available_timezones
 
 from django.contrib.auth import get_user_model
 from django.db.models import Model
@@ -172,6 +173,8 @@ def _fine(bundle: Bundle, made: Any, row: Mapping[str, Any]) -> None:
 def _check_resource(bundle: Bundle, made: Any, row: Mapping[str, Any]) -> None:
     if made.key != bundle.key or "resource" in bundle.rows:
         raise BadValue(f"the bundle is of the resource {bundle.key} alone")
+    if made.time_zone not in available_timezones():
+        raise BadValue(f"there is no time zone {made.time_zone!r}")
     names = row.get("members", [])
     if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
         raise BadValue("members is a list of names")

@@ -162,7 +162,7 @@ MEMORY: tuple[Table, ...] = (
         ("thread", "position"),
         _of_records(Message, "thread__resource", "thread_id", "position"),
     ),
-    Table("text", Blob, ("hash",), _blobs, without=frozenset({"created_at"}), shared=True),
+    Table("text", Blob, ("hash",), _blobs, without=frozenset({"kept_at"}), shared=True),
     Table("record", MemoryRecord, ("id",), _of_records(MemoryRecord, "resource", "id")),
     Table(
         "cursor",

@@ -170,6 +170,12 @@ def _record(mine: Sequence[_Stored], generations: Sequence[SourceRecord], report
         )
     if not any(each.text.strip() for each in generations):
         return
+    if newest.thread is None and _is_shared(mine[0].thread.resource_id):
+        report.notes.append(
+            f"{newest.resource} has a shared memory here already: Mastra's was left out, and the "
+            "messages of its new threads are raw here, and are observed anew."
+        )
+        return
     memory = _Memory(mine, newest)
     # Where no message is left that a generation could rest on, only the newest is kept.
     shown = generations if memory.cover(generations) else [newest]
@@ -179,6 +185,12 @@ def _record(mine: Sequence[_Stored], generations: Sequence[SourceRecord], report
     report.counts["memories"] += 1
     report.counts["generations"] += len(shown)
     report.counts["lines"] += memory.lines
+
+
+def _is_shared(resource_id: int) -> bool:
+    """Tell whether a resource has an open memory for all of its conversations."""
+    shared = MemoryRecord.objects.filter(resource=resource_id, scope=MemoryRecord.Scope.RESOURCE)
+    return shared.filter(closed_at__isnull=True).exists()
 
 
 class _Memory:
@@ -261,10 +273,14 @@ class _Memory:
             else:
                 nobodys.append(text)
         rest = "\n".join([_SECTION.sub("", generation.text), *nobodys])
+        left = any(_plain(rest))
+        only = self._only()
+        if left and only is not None and only.thread_id is not None:
+            texts[only.thread_id].append(rest)
         for thread, pieces in texts.items():
             yield self._covering[thread], "\n".join(pieces)
-        if any(_plain(rest)):
-            yield self._only() or self._note(number), rest
+        if left and only is None:
+            yield self._note(number), rest
 
     def _only(self) -> Observation | None:
         """Return the observation of the only thread, if there is but one."""

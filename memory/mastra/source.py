@@ -157,7 +157,7 @@ def _record(row: Row) -> SourceRecord:
         thread=row["threadId"] if row["scope"] == "thread" else None,
         generation=int(row["generationCount"] or 0),
         text=row["activeObservations"] or "",
-        observed_at=moment(row["lastObservedAt"]),
+        observed_at=_moment(row, "lastObservedAt"),
         observed=frozenset(_json(row["observedMessageIds"]) or ()),
         chunks=len(chunks),
         created_at=_time(row, "createdAt"),
@@ -176,11 +176,15 @@ def _json(value: Any) -> Any:
 
 
 def _time(row: Row, name: str) -> datetime:
-    # PostgreSQL keeps a second column that knows its time zone.
-    found = moment(row.get(f"{name}Z") or row[name])
+    found = _moment(row, name)
     if found is None:
         raise ValueError(f"{name} is missing")
     return found
+
+
+def _moment(row: Row, name: str) -> datetime | None:
+    # In PostgreSQL a column without a time zone is in that of whoever wrote it; a second one knows.
+    return moment(row.get(f"{name}Z") or row[name])
 
 
 def moment(value: Any) -> datetime | None:

@@ -262,6 +262,7 @@ def tampered(lines, of, changes):
         ("message", {"created_at": "soon"}, "created_at cannot be 'soon'"),
         ("resource", {"key": "eve"}, "of the resource ada alone"),
         ("resource", {"members": "ada"}, "members is a list of names"),
+        ("resource", {"time_zone": "Berlin"}, "there is no time zone .Berlin."),
         ("revision", {"author": 1}, "a person is named by a text"),
     ],
 )

@@ -74,6 +74,22 @@ def test_a_memory_of_a_resource_is_shared_by_its_threads(source, media):
     assert Observation.objects.filter(record=record, kind="observation").count() == 2
 
 
+def test_new_threads_come_into_a_shared_memory_that_is_here(source, media):
+    first, *others = [each for each in source.threads if each.id != "kitchen"]
+    load(replace(source, threads=(first,), records=()), agent="guide")
+    shared = Thread.objects.get().resource
+    before = MemoryRecord.objects.create(resource=shared, scope="resource")
+
+    report = load(source, agent="guide")
+
+    assert report.counts["threads"] == len(others) + 1
+    assert any("has a shared memory here already" in note for note in report.notes)
+    record = MemoryRecord.objects.get(scope="resource")
+    assert (record.pk, record.revision) == (before.pk, before.revision)
+    assert look(Thread.objects.get(metadata__mastra=others[0].id).pk).raw
+    assert verify().violations == ()
+
+
 def test_a_dry_run_counts_the_same_and_stores_nothing(source, media):
     counted = load(source, agent="guide", dry_run=True)
     assert not counted.stored
@@ -99,6 +115,17 @@ def test_lines_whose_messages_are_gone_become_a_note(source, media):
     bare = replace(source, messages=())
     load(bare, agent="guide")
     assert Observation.objects.filter(kind="note").exists()
+    assert verify().violations == ()
+
+
+def test_a_section_and_what_stands_beside_it_are_of_the_only_thread(source, media):
+    kitchen = [each for each in source.records if each.thread == "kitchen"][:1]
+    text = f'<thread id="kitchen">\n{kitchen[0].text}\n</thread>\n* 🔴 Ada hums'
+    load(replace(source, records=[replace(kitchen[0], text=text)]), agent="guide")
+
+    lines = look(Thread.objects.get(metadata__mastra="kitchen").pk).lines
+    assert "Ada hums" in [line.text for line in lines]
+    assert len(lines) > 1
     assert verify().violations == ()
 
 
