@@ -14,6 +14,7 @@ from .rows import Memory, Row
 OBSERVING = frozenset({Cycle.Kind.BUFFER.value, Cycle.Kind.OBSERVE.value})
 REFLECTING = frozenset({Cycle.Kind.BUFFER_REFLECTION.value, Cycle.Kind.REFLECT.value})
 DONE, RUNNING = Cycle.Status.DONE.value, Cycle.Status.RUNNING.value
+FAILED, CANCELLED = Cycle.Status.FAILED.value, Cycle.Status.CANCELLED.value
 
 
 def check_cycles(memory: Memory) -> Iterator[Violation]:
@@ -43,6 +44,10 @@ def _itself(memory: Memory, cycle: Row) -> Iterator[Violation]:
     elif (status == RUNNING) != (finished is None):
         when = "has no time it finished at" if finished is None else "has finished already"
         yield _violation("cycles.finished", cycle, f"is {status} and {when}")
+    if cycle["interrupted"] and status != FAILED:
+        yield _violation("cycles.interrupted", cycle, f"was interrupted and is {status}")
+    if cycle["next_attempt_at"] is not None and status not in (FAILED, CANCELLED):
+        yield _violation("cycles.again", cycle, f"is {status} and is to be tried again")
     if cycle["epoch"] > memory.record["epoch"]:
         what = f"is of epoch {cycle['epoch']}, its record only at {memory.record['epoch']}"
         yield _violation("cycles.epoch", cycle, what)

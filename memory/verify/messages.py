@@ -82,7 +82,7 @@ def _check_content(scanned: Scan, row: Row) -> bool:
     if message.kind != row["kind"]:
         sentence = f"message {position} is stored as a {row['kind']} and is a {message.kind}."
         scanned.found("messages.kind", sentence, message=position)
-    if (tokens := count_message(message)) != row["tokens"]:
+    if (tokens := count_message(message, row["model"])) != row["tokens"]:
         sentence = f"message {position} has {tokens} tokens, and {row['tokens']} are stored."
         scanned.found("messages.tokens", sentence, message=position)
     if plain_text(message) != row["text"]:

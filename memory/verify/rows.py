@@ -69,11 +69,6 @@ class Memory:
         return {row["number"]: row["cause"] for row in self.revisions}
 
     @cached_property
-    def erased(self) -> bool:
-        """Tell whether something was destroyed, so that some sums no longer add up."""
-        return Revision.Cause.ERASE.value in self.causes.values()
-
-    @cached_property
     def erased_through(self) -> int:
         """Return the last revision that destroyed something; 0 when none did."""
         erased = [n for n, cause in self.causes.items() if cause == Revision.Cause.ERASE.value]

@@ -16,6 +16,7 @@ from .cycles import check_cycles
 from .discarded import check_rows
 from .forks import check_copies, check_erased, check_fork
 from .lines import check_lines
+from .media import check_media
 from .messages import Scan, scan
 from .records import check_forgetful, check_open, check_record
 from .reflections import check_reflections
@@ -46,8 +47,9 @@ def verify(
 ) -> Report:
     """Recompute every invariant from the raw rows, as of one moment, and return what was found.
 
-    ``record`` and ``thread`` narrow it to one of them. ``running`` tells where the running
-    turn of each thread begins: only its tool calls may wait for a result. Raises Unknown.
+    ``record`` and ``thread`` narrow it to one of them, without media. ``running`` tells where
+    the running turn of each thread begins: only its tool calls may wait for a result.
+    Raises Unknown.
     """
     with one_moment():
         records, threads = _chosen(record, thread)
@@ -56,6 +58,8 @@ def verify(
         scans = {row["id"]: scan(row, running_from=turns.get(row["id"])) for row in threads}
         checked["messages"] = sum(len(scanned.positions) for scanned in scans.values())
         violations = [*_of_threads(scans), *_of_records(records, scans, checked)]
+        if record is None and thread is None:
+            violations += check_media(checked)
     return Report({table: n for table, n in checked.items() if n}, tuple(violations))
 
 
