@@ -6,7 +6,6 @@ import asyncio
 import logging
 from dataclasses import dataclass
 from uuid import UUID
-from weakref import WeakKeyDictionary
 
 from memory.dispatch import LoopDispatcher, NoDispatcher, cycles
 from memory.services.cycles import Resolve, resolve_model
@@ -32,13 +31,16 @@ class RunDispatcher:
 
     def __init__(self) -> None:
         self._homes: Recent[_Home] = Recent(MOST_THREADS)
-        self._dispatchers: WeakKeyDictionary[Loop, LoopDispatcher] = WeakKeyDictionary()
+        self._dispatchers: dict[Loop, LoopDispatcher] = {}
 
     def settle(self, thread_id: UUID, *, resolve: Resolve) -> None:
         """Remember that a thread's work belongs on the running loop."""
         loop = asyncio.get_running_loop()
         self._homes.put(thread_id, _Home(loop, resolve))
         if loop not in self._dispatchers:
+            # Each of them holds its loop: a program that runs one after another would keep all.
+            for ended in [each for each in self._dispatchers.copy() if each.is_closed()]:
+                self._dispatchers.pop(ended, None)
             self._dispatchers[loop] = LoopDispatcher(loop, self._run)
 
     def wake(self, thread_id: UUID) -> None:

@@ -81,11 +81,16 @@ class LoopDispatcher:
         """Wait for the work under way now; what it wakes anew is not waited for."""
         await asyncio.gather(*self._tasks.values(), return_exceptions=True)
 
-    async def stop(self) -> None:
-        """Cancel the work under way and begin none; its cycles are left to their leases."""
+    async def stop(self, patience: float = 0.0) -> None:
+        """Begin nothing more, and cancel what is still under way after ``patience`` seconds.
+
+        What is cancelled is left to its lease.
+        """
         self._stopped = True
         self._again.clear()
         tasks = list(self._tasks.values())
+        if tasks and patience:
+            await asyncio.wait(tasks, timeout=patience)
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
@@ -104,7 +109,7 @@ class Switch:
 
     def dispatch(self, thread_id: UUID) -> None:
         """Wake the runner for a thread once the surrounding transaction is committed."""
-        transaction.on_commit(lambda: self._dispatcher.wake(thread_id))
+        transaction.on_commit(lambda: self._dispatcher.wake(thread_id), robust=True)
 
 
 cycles = Switch()

@@ -41,7 +41,7 @@ class CycleFinished(Event):
 
 
 class CycleFailed(Event):
-    """Tell that a cycle failed, was interrupted or given up."""
+    """Tell that a cycle failed, was interrupted, cancelled or given up."""
 
     kind: Literal["cycle.failed"] = "cycle.failed"
     cycle: UUID

@@ -30,9 +30,12 @@ from memory.headers import TEXT_TYPES, measure
 from memory.models import Media, Message
 from memory.models.media import path_of
 from memory.stored import REFERENCES, MediaMissing, Reference, stored
+from memory.tiers import offline_mode
 
 KEPT_AT_LEAST = timedelta(days=2)
 CACHE_BYTES = 64 * 1024 * 1024
+AT_ONCE = 100
+"""Hashes that one statement looks for: SQLite takes a condition of at most 1,000 parts."""
 
 
 def keep(data: bytes, *, media_type: str, name: str = "", tokens: int | None = None) -> Reference:
@@ -147,14 +150,14 @@ def passes(media_type: str, allowed: bool | str | Sequence[str], *, model: str =
 
 #: Models that read text only; every other one is given what it may turn out to read.
 _TEXT_ONLY = (
-    *("offline", "*:gpt-3.5*", "*:o1-mini*", "*:o3-mini*", "deepseek:*", "cerebras:*"),
+    *("offline", "offline:*", "*:gpt-3.5*", "*:o1-mini*", "*:o3-mini*", "deepseek:*", "cerebras:*"),
     *("*deepseek-*", "*:codestral*", "*/gpt-oss*", "*:gpt-oss*"),
 )
 
 
 def reads(model: str, media_type: str) -> bool:
     """Tell whether a model is known, or may be hoped, to read media of a type."""
-    if media_type.lower().startswith("text/") and model != "offline":
+    if media_type.lower().startswith("text/") and offline_mode(model) is None:
         return True
     return not any(fnmatchcase(model.lower(), pattern) for pattern in _TEXT_ONLY)
 
@@ -212,10 +215,28 @@ def sweep(*, older_than: timedelta = KEPT_AT_LEAST, keep: Collection[str] = ()) 
     are as old.
     """
     before = timezone.now() - older_than
+    removed = sum(_remove(digest, Q(used_at__lt=before)) for digest in _unused(before, keep))
+    return Swept(removed, sum(map(_remove_file, _strays(before))))
+
+
+def sweepable(*, older_than: timedelta = KEPT_AT_LEAST, keep: Collection[str] = ()) -> Swept:
+    """Count what a sweep would remove now, and remove nothing."""
+    before = timezone.now() - older_than
+    return Swept(len(_unused(before, keep)), len(_strays(before)))
+
+
+def _unused(before: datetime, keep: Collection[str]) -> list[str]:
     old = set(Media.objects.untouched_since(before).values_list("hash", flat=True))
-    unused = old - referenced() - set(keep) if old else set()
-    removed = sum(_remove(digest, Q(used_at__lt=before)) for digest in sorted(unused))
-    return Swept(removed, sum(_remove_file(path, before) for path in audit().files_without_row))
+    return sorted(old - referenced() - set(keep)) if old else []
+
+
+def _strays(before: datetime) -> list[str]:
+    """Return the files that no row names and nobody has written to for a while."""
+    return [
+        path
+        for path in audit().files_without_row
+        if default_storage.get_modified_time(path) < before
+    ]
 
 
 def destroy(hashes: Iterable[str], *, keep: Collection[str] = ()) -> list[str]:
@@ -248,9 +269,7 @@ def _drop_file(digest: str) -> None:
             row.delete()
 
 
-def _remove_file(path: str, before: datetime) -> bool:
-    if default_storage.get_modified_time(path) >= before:
-        return False
+def _remove_file(path: str) -> bool:
     digest = path.rsplit("/", 1)[-1]
     if path == path_of(digest) and len(digest) == sha256().digest_size * 2:
         _drop_file(digest)
@@ -261,21 +280,21 @@ def _remove_file(path: str, before: datetime) -> bool:
 
 def referenced(among: Collection[str] | None = None) -> set[str]:
     """Return the hashes of the media that messages reference, or those of a given few."""
-    rows = Message.objects.annotate(raw=Cast("payload", TextField()))
     if among is None:
-        rows = rows.filter(raw__contains=f'"{REFERENCES}": [')
-    else:
-        rows = rows.filter(_any_of(among))
+        return _named_in(Q(raw__contains=f'"{REFERENCES}": ['))
+    found: set[str] = set()
+    wanted = sorted(among)
+    for start in range(0, len(wanted), AT_ONCE):
+        some = wanted[start : start + AT_ONCE]
+        holding = Q(*(Q(raw__contains=digest) for digest in some), _connector=Q.OR)
+        found |= _named_in(holding).intersection(some)
+    return found
+
+
+def _named_in(holding: Q) -> set[str]:
+    rows = Message.objects.annotate(raw=Cast("payload", TextField())).filter(holding)
     payloads = rows.values_list("payload", flat=True).iterator(chunk_size=200)
-    found = {each.hash for payload in payloads for each in references(payload)}
-    return found if among is None else found & set(among)
-
-
-def _any_of(hashes: Collection[str]) -> Q:
-    condition = Q(pk__in=[])
-    for digest in hashes:
-        condition |= Q(raw__contains=digest)
-    return condition
+    return {each.hash for payload in payloads for each in references(payload)}
 
 
 def references(payload: Mapping[str, Any] | str) -> list[Reference]:

@@ -11,7 +11,9 @@ import logging
 from collections import deque
 from collections.abc import Callable
 from contextvars import Context
+from time import monotonic
 from uuid import UUID
+from weakref import WeakKeyDictionary
 
 from asgiref.sync import async_to_sync
 from channels.layers import get_channel_layer
@@ -20,6 +22,29 @@ from django.db import transaction
 from .events import Event
 
 logger = logging.getLogger(__name__)
+
+SEND_SECONDS = 3.0
+REST_SECONDS = 5.0
+
+
+class Rest:
+    """Leave a server that failed alone for a moment, so that not everybody waits for it."""
+
+    def __init__(self, seconds: float = REST_SECONDS) -> None:
+        self._seconds = seconds
+        self._until = float("-inf")
+
+    def begin(self) -> None:
+        """Rest from now on."""
+        self._until = monotonic() + self._seconds
+
+    @property
+    def lasts(self) -> bool:
+        """Tell whether it is not over yet."""
+        return monotonic() < self._until
+
+
+_RESTS: WeakKeyDictionary[object, Rest] = WeakKeyDictionary()
 
 
 def thread_group(thread_id: UUID) -> str:
@@ -76,19 +101,27 @@ def publish_with(publisher: Callable[[Event], None] | None) -> None:
 
 def publish(event: Event) -> None:
     """Send an event once the surrounding transaction is committed."""
-    transaction.on_commit(lambda: _publisher(event))
+    transaction.on_commit(lambda: _publisher(event), robust=True)
 
 
-async def send(event: Event) -> None:
-    """Send an event now."""
+async def send(event: Event, *, seconds: float = SEND_SECONDS) -> None:
+    """Send an event now, unless whoever carries events failed a moment ago."""
     layer = get_channel_layer()
-    if layer is None:
+    if layer is None or (rest := _RESTS.setdefault(layer, Rest())).lasts:
         return
     frame = {"type": "memory.event", "event": event.model_dump(mode="json")}
     try:
-        await layer.group_send(thread_group(event.thread), frame)
-        if event.record is not None:
-            await layer.group_send(record_group(event.record), frame)
-    except Exception:
-        # A lost event costs a page two seconds; it must never undo a commit.
-        logger.warning("The event %s was not delivered.", event.kind, exc_info=True)
+        async with asyncio.timeout(seconds):
+            await layer.group_send(thread_group(event.thread), frame)
+            if event.record is not None:
+                await layer.group_send(record_group(event.record), frame)
+    except Exception as error:  # noqa: BLE001 - whichever way a server is away, it is away
+        # A lost event costs a page two seconds; it must never undo a commit, nor hold up a turn.
+        rest.begin()
+        logger.warning(
+            "The event %s was not delivered (%s). None is sent for %s seconds; pages compare "
+            "themselves with the rows meanwhile.",
+            event.kind,
+            type(error).__name__,
+            REST_SECONDS,
+        )

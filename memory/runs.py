@@ -120,9 +120,14 @@ class RunMemory(TurnMemory):
     """Store the prompt of a run too, and leave its thread whole however the run ends."""
 
     def __init__(self, thread_id: UUID, *, options: MemoryOptions, model: Any) -> None:
-        super().__init__(thread_id, prompt_position=0, at=timezone.now(), resolve=_resolving(model))
+        super().__init__(
+            thread_id,
+            prompt_position=0,
+            at=timezone.now(),
+            resolve=_resolving(model),
+            model_name=f"{model.system}:{model.model_name}",
+        )
         self.options = options
-        self.model_name = f"{model.system}:{model.model_name}"
         self.answered = False
 
     def get_toolset(self) -> AgentToolset[Any] | None:
@@ -196,7 +201,7 @@ class RunMemory(TurnMemory):
                 new = self._prompt(messages[-1], gap_before(state, self.at))
             else:
                 new = [bare for message in messages if (bare := _bare(message)) is not None]
-            stored = append(self.thread_id, new, at=self.at)
+            stored = append(self.thread_id, new, at=self.at, model=self.model_name)
             last = state.thread.last_position
             self.prompt_position = stored[-1].position if stored else last + 1
 
@@ -236,7 +241,7 @@ class RunMemory(TurnMemory):
             return
         new = self._unstored(messages, failed=failed)
         with transaction.atomic():
-            append(self.thread_id, new, at=timezone.now())
+            append(self.thread_id, new, at=timezone.now(), model=self.model_name)
             left = _open_calls(self.thread_id) if failed else []
             if left:
                 append(self.thread_id, [interrupted_returns(left)], at=timezone.now())

@@ -11,6 +11,8 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable, Coroutine, Sequence
+from concurrent.futures import Executor, ThreadPoolExecutor
+from contextvars import copy_context
 from functools import lru_cache, partial
 from threading import Thread
 from typing import Any, TypeVar
@@ -20,7 +22,7 @@ from celery import shared_task
 from kombu.exceptions import OperationalError
 
 from memory.dispatch import OPERATIONS, asked, cycles
-from memory.publish import LoopPublisher, publish_with
+from memory.publish import LoopPublisher, Rest, publish_with
 from memory.services import sweep as cycles_sweep
 from memory.services.asked import carry_out
 from memory.services.due import Work, run_due
@@ -78,25 +80,45 @@ def wake_workers() -> None:
 def begin() -> None:
     """Make this process a worker: what it finds due wakes workers, its events go out in order."""
     loop.cache_clear()
+    _sender.cache_clear()
     wake_workers()
     publish_with(LoopPublisher(loop()))
 
 
-class CeleryDispatcher:
-    """Wake workers through the broker."""
+@lru_cache(maxsize=1)
+def _sender() -> ThreadPoolExecutor:
+    """Return the one thread of this process that speaks to the broker."""
+    return ThreadPoolExecutor(1, thread_name_prefix="wake-ups")
 
-    def __init__(self, queues: Sequence[Callable[[str], object]] = ()) -> None:
+
+class CeleryDispatcher:
+    """Wake workers through the broker, in a thread of its own: who commits waits for no broker."""
+
+    def __init__(
+        self, queues: Sequence[Callable[[str], object]] = (), sender: Executor | None = None
+    ) -> None:
         self._queues = queues or (run_observers.delay, run_reflectors.delay)
+        self._sender = sender
 
     def wake(self, thread_id: UUID) -> None:
-        """Queue the thread; a broker that is away costs time until the next sweep."""
+        """Queue the thread soon; a broker that is away costs time until the next sweep."""
+        # What the caller works on is told along, for traces.
+        (self._sender or _sender()).submit(copy_context().run, self._wake, str(thread_id))
+
+    def _wake(self, thread_id: str) -> None:
         for queue in self._queues:
-            wake(queue, str(thread_id))
+            wake(queue, thread_id)
 
 
-def wake(queue: Callable[[str], object], thread_id: str) -> None:
-    """Queue a thread where the broker answers."""
+_rest = Rest()
+
+
+def wake(queue: Callable[[str], object], thread_id: str, rest: Rest = _rest) -> None:
+    """Queue a thread where the broker answers; one that did not is left alone for a moment."""
+    if rest.lasts:
+        return
     try:
         queue(thread_id)
     except OperationalError:
+        rest.begin()
         logger.warning("The broker does not answer; thread %s waits for the sweep.", thread_id)

@@ -152,7 +152,7 @@ def working(
 def closed(kind: Kind, key: UUID, status: str, *, name: str = "") -> None:
     """Tell how a turn or a cycle ended, once the surrounding transaction is committed."""
     if is_watched():
-        transaction.on_commit(lambda: _closed(kind, key, status, name))
+        transaction.on_commit(lambda: _closed(kind, key, status, name), robust=True)
 
 
 def _closed(kind: Kind, key: UUID, status: str, name: str) -> None:

@@ -145,6 +145,18 @@ async def test_stopping_cancels_the_work_and_forgets_what_was_to_follow(dispatch
     assert work.runs == work.ended == [ONE]
 
 
+async def test_work_may_be_given_time_to_end_and_nothing_follows_it(dispatcher, work):
+    dispatcher.wake(ONE)
+    await turns()
+    dispatcher.wake(ONE)
+    stopping = asyncio.create_task(dispatcher.stop(patience=30))
+    await turns()
+    assert not stopping.done()
+    await work.let_go()
+    await asyncio.wait_for(stopping, 10)
+    assert work.runs == work.ended == [ONE]
+
+
 async def test_after_stopping_nothing_is_begun(dispatcher, work):
     dispatcher.wake(ONE)
     await dispatcher.stop()

@@ -10,6 +10,8 @@ from agents.services.send import send
 from agents.services.turn import run_turns
 from memory.capability import TurnMemory
 from memory.models import Line, Message
+from memory.models.record import RecordMoved
+from memory.publish import publish_with
 from memory.services import kept
 from memory.services.tail import MOST_MESSAGES, tail
 from tests.fakes import user_texts
@@ -139,3 +141,34 @@ async def test_a_turn_of_the_server_goes_on_and_says_so(thread):
     shot = await RequestSnapshot.objects.aget(turn__number=2)
     sent = [block for block in shot.blocks if "first" in block]
     assert all("without memory" in block["source"] for block in sent)
+
+
+async def test_a_request_is_prepared_anew_when_memory_was_erased_while_it_was_read(thread):
+    recorded = []
+
+    def moved(step, prepared):
+        recorded.append(prepared)
+        if len(recorded) == 1:
+            raise RecordMoved("Erased meanwhile.")
+
+    strict = Strict([("look", {})])
+    await remembering(thread, strict, kind=TurnMemory, record=moved)
+
+    assert len(recorded) == 3
+    assert not any("without memory" in b.source for p in recorded for b in p.blocks)
+    assert await Message.objects.acount() == 4
+
+
+async def test_what_is_stored_is_not_stored_again_when_nobody_can_be_told(thread):
+    def fail(event):
+        raise RuntimeError("cannot schedule new futures after shutdown")
+
+    publish_with(fail)
+    try:
+        strict = Strict([("look", {})])
+        await remembering(thread, strict, kind=TurnMemory)
+    finally:
+        publish_with(None)
+
+    assert strict.violations == []
+    assert await Message.objects.acount() == 4

@@ -166,6 +166,7 @@ async def test_one_memory_for_all_threads_of_a_resource(models):
         ({"scope": "resource"}, "name the resource"),
         ({"options": {"scope": "thread"}}, "argument of its own"),
         ({"thread": ""}, "must not be empty"),
+        ({"time_zone": "Berlin"}, "must be one like"),
     ],
 )
 def test_what_cannot_be_meant_is_refused_at_once(given, problem):

@@ -190,6 +190,16 @@ def test_erasing_takes_media_at_once_unless_another_message_has_them(thread, com
         read(gone[1])
 
 
+def test_media_are_destroyed_however_many_there_are(thread, committed):
+    kept_by_a_message = say(thread, BinaryContent(b"shown", media_type="text/plain"))
+    (shown,) = media.references(kept_by_a_message.payload)
+    gone = keep(b"gone", media_type="text/plain")
+    strange = [sha256(str(number).encode()).hexdigest() for number in range(1200)]
+    with committed():
+        assert destroy([*strange, shown.hash, gone.hash]) == [gone.hash]
+    assert read(shown.hash) == b"shown"
+
+
 def test_a_hash_in_a_text_is_no_reference(thread, committed):
     kept = keep(b"secret", media_type="text/plain")
     append(thread.pk, [user_prompt(f'"media": [{{"hash": "{kept.hash}"}}]', AT)], at=AT)

@@ -33,9 +33,22 @@ class Lost:
 
     def __init__(self, error):
         self.error = error
+        self.asked = 0
 
     async def group_send(self, group, message):
+        self.asked += 1
         raise self.error
+
+
+class Hanging:
+    """Take an event and never come back, as over a network that is cut."""
+
+    def __init__(self):
+        self.asked = 0
+
+    async def group_send(self, group, message):
+        self.asked += 1
+        await asyncio.Event().wait()
 
 
 @pytest.fixture
@@ -104,6 +117,20 @@ def test_a_layer_that_is_away_never_undoes_a_commit(using, error):
         publish(APPENDED)
         transaction.on_commit(lambda: done.append(True))
     assert done == [True]
+
+
+async def test_a_layer_that_failed_is_left_alone_for_a_moment(using):
+    layer = using(Lost(ConnectionError("away")))
+    await send(APPENDED)
+    await send(APPENDED)
+    assert layer.asked == 1
+
+
+async def test_a_layer_that_hangs_holds_nobody_up_twice(using):
+    layer = using(Hanging())
+    await asyncio.wait_for(send(APPENDED, seconds=0.01), 10)
+    await asyncio.wait_for(send(APPENDED, seconds=1000), 10)
+    assert layer.asked == 1
 
 
 async def test_an_event_can_be_published_from_the_databases_thread_of_a_running_loop(using):

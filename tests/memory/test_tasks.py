@@ -1,4 +1,6 @@
 import logging
+from concurrent.futures import ThreadPoolExecutor
+from threading import Event
 from uuid import uuid4
 
 import pytest
@@ -7,8 +9,9 @@ from kombu.exceptions import OperationalError
 
 from memory.messages import user_prompt
 from memory.models import Cycle
+from memory.publish import Rest
 from memory.services.append import append
-from memory.tasks import CeleryDispatcher, run_observers, run_reflectors
+from memory.tasks import CeleryDispatcher, run_observers, run_reflectors, wake
 
 
 @pytest.fixture
@@ -36,16 +39,46 @@ def test_a_task_runs_what_is_due_and_a_second_delivery_finds_nothing(thread, off
 def test_a_wake_up_carries_the_thread_and_nothing_else():
     queued, thread_id = [], uuid4()
 
-    CeleryDispatcher([queued.append]).wake(thread_id)
+    with ThreadPoolExecutor(1) as sender:
+        CeleryDispatcher([queued.append], sender).wake(thread_id)
 
     assert queued == [str(thread_id)]
 
 
-def test_a_broker_that_is_away_costs_no_commit(caplog):
+def test_who_wakes_workers_does_not_wait_for_the_broker():
+    answered, told = Event(), []
+
+    def ask(thread_id):
+        told.append(answered.wait(30))
+
+    with ThreadPoolExecutor(1) as sender:
+        CeleryDispatcher([ask], sender).wake(uuid4())
+        assert told == []
+        answered.set()
+
+    assert told == [True]
+
+
+def test_a_broker_that_is_away_is_named_once_and_then_left_alone(caplog):
+    asked = []
+
     def refuse(thread_id):
+        asked.append(thread_id)
         raise OperationalError("no route to the broker")
 
+    rest = Rest()
     with caplog.at_level(logging.WARNING, logger="memory.tasks"):
-        CeleryDispatcher([refuse]).wake(uuid4())
+        wake(refuse, "one", rest)
+        wake(refuse, "two", rest)
 
-    assert "waits for the sweep" in caplog.text
+    assert asked == ["one"]
+    assert caplog.text.count("waits for the sweep") == 1
+
+
+def test_a_broker_that_was_away_is_asked_again_after_a_rest():
+    asked, rest = [], Rest(seconds=0)
+    rest.begin()
+
+    wake(asked.append, "one", rest)
+
+    assert asked == ["one"]

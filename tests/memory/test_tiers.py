@@ -4,7 +4,7 @@ from hypothesis import strategies as st
 from pydantic_ai.exceptions import UserError
 from pydantic_ai.providers import infer_provider_class
 
-from memory.tiers import TierExceeded, TokenTiers, check_name, choose
+from memory.tiers import TierExceeded, TokenTiers, check_name, choose, offline_mode
 
 SPEC = {"up_to": {"20000": "openai:gpt-5", "5000": "openai:gpt-5-mini"}}
 
@@ -99,3 +99,13 @@ def test_a_model_is_found_exactly_up_to_the_top(table, tokens):
     else:
         with pytest.raises(TierExceeded):
             tiers.choose(tokens)
+
+
+@pytest.mark.parametrize("mode", ["fails", "empty", "slow"])
+def test_the_offline_model_has_modes_for_trials_and_no_others(mode):
+    check_name(f"offline:{mode}")
+    assert offline_mode(f"offline:{mode}") == mode
+    assert offline_mode("offline") == ""
+    assert offline_mode("openai:gpt-5") is None
+    with pytest.raises(ValueError, match="no provider 'offline'"):
+        check_name("offline:works")

@@ -1,11 +1,14 @@
 """Test the offline model as pydantic-ai runs it."""
 
 import asyncio
+import threading
 
+import pytest
 from pydantic_ai import Agent
+from pydantic_ai.exceptions import ModelHTTPError, UnexpectedModelBehavior
 from pydantic_ai.messages import ModelResponse, ToolCallPart
 
-from memory.offline.model import NAME, OfflineModel
+from memory.offline.model import NAME, SLOW_SECONDS, OfflineModel
 
 CONVERSATION = """<conversation>
 Date: May 8, 2023
@@ -51,6 +54,33 @@ def test_it_calls_the_clock_once_and_tells_what_it_says() -> None:
     assert calls == ["asked"]
 
 
+class _Counts:
+    """Count the words of texts, and keep the threads that asked."""
+
+    def __init__(self) -> None:
+        self.threads: set[int] = set()
+
+    def __call__(self, text: str) -> int:
+        self.threads.add(threading.get_ident())
+        return len(text.split())
+
+
+def test_it_thinks_beside_the_event_loop_whether_it_streams_or_not() -> None:
+    counts = _Counts()
+    agent: Agent[None, str] = Agent(
+        OfflineModel(count=counts), instructions="You are the Reflector.\n\nMore."
+    )
+
+    async def ask() -> None:
+        await agent.run(LINES)
+        async with agent.run_stream(LINES) as stream:
+            await stream.get_output()
+
+    asyncio.run(ask())
+    assert counts.threads
+    assert threading.get_ident() not in counts.threads
+
+
 async def _streamed(prompt: str) -> tuple[list[str], int]:
     agent: Agent[None, str] = Agent(OfflineModel(), instructions="Be kind.")
     async with agent.run_stream(prompt) as stream:
@@ -88,3 +118,14 @@ def test_a_tool_is_called_while_streaming_too() -> None:
 
 def test_its_name_is_the_one_people_choose_it_by() -> None:
     assert OfflineModel().model_name == NAME == "offline"
+
+
+def test_it_can_be_told_to_fail_or_to_say_nothing() -> None:
+    for mode, raised in (("fails", ModelHTTPError), ("empty", UnexpectedModelBehavior)):
+        agent = Agent(OfflineModel(mode=mode), retries=0)
+        with pytest.raises(raised):
+            agent.run_sync("Hello")
+
+
+def test_it_can_be_told_to_be_slow() -> None:
+    assert OfflineModel(1.0, mode="slow")._delay == 1.0 + SLOW_SECONDS
