@@ -11,6 +11,7 @@ from django.core.checks import CheckMessage, Error, Warning
 from .config import Config
 
 SHORTEST_TOKEN = 16
+SHORTEST_AUDIT = 30
 
 
 def environment(app_configs: object = None, **kwargs: Any) -> list[CheckMessage]:
@@ -45,6 +46,7 @@ def problems(config: Config) -> Iterator[CheckMessage]:
             id="omsite.W005",
         )
     yield from _problems_of_watching(config)
+    yield from _problems_of_keeping(config)
     if config.om_behind_proxy and config.embedded:
         yield Warning(
             "OM_BEHIND_PROXY is set in the embedded mode, which signs demo users in from loopback.",
@@ -85,4 +87,21 @@ def _problems_of_watching(config: Config) -> Iterator[CheckMessage]:
             "OM_TRACES is on and nothing says where traces go: they are sent to localhost:4318.",
             hint="Set OTEL_EXPORTER_OTLP_ENDPOINT, like http://collector:4318.",
             id="omsite.W011",
+        )
+
+
+def _problems_of_keeping(config: Config) -> Iterator[CheckMessage]:
+    if 0 < config.om_keep_conversations_days <= (config.om_keep_temporary_days or 36_500):
+        yield Warning(
+            "OM_KEEP_TEMPORARY_DAYS has no effect: after OM_KEEP_CONVERSATIONS_DAYS every "
+            "conversation is erased, temporary ones too.",
+            hint="Set OM_KEEP_TEMPORARY_DAYS to fewer days than OM_KEEP_CONVERSATIONS_DAYS.",
+            id="omsite.W020",
+        )
+    if 0 < config.om_keep_audit_days < SHORTEST_AUDIT:
+        yield Warning(
+            f"OM_KEEP_AUDIT_DAYS keeps less than {SHORTEST_AUDIT} days: who read another's memory "
+            "is forgotten before anybody asks.",
+            hint="Set OM_KEEP_AUDIT_DAYS=730, or 0 for ever.",
+            id="omsite.W021",
         )

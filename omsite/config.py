@@ -71,6 +71,9 @@ class Config(BaseSettings):
     om_lease_seconds: float = Field(
         20, gt=0, description="After how long a dead process's turns and cycles are taken over."
     )
+    om_drain_seconds: float = Field(
+        20, ge=0, description="How long a process that is told to end goes on answering turns."
+    )
     om_dispatcher: Literal["embedded", "celery"] = Field(
         "embedded",
         description="Who runs Observers and Reflectors: the serving process, or Celery workers.",
@@ -162,8 +165,32 @@ class Config(BaseSettings):
     om_sign_in_minutes: float = Field(
         15, gt=0, description="For how many minutes a failure to sign in counts."
     )
+
+    # ---- retention: see docs/retention.md; 0 is for ever
+    om_keep_requests_days: int = Field(
+        90, ge=0, le=36_500, description="Days the texts of Actors' requests are kept; 0: for ever."
+    )
+    om_keep_calls_days: int = Field(
+        90, ge=0, le=36_500, description="Days what memory's calls said is kept; 0: for ever."
+    )
+    om_keep_audit_days: int = Field(
+        730, ge=0, le=36_500, description="Days entries of the audit are kept; 0: for ever."
+    )
+    om_keep_temporary_days: int = Field(
+        30, ge=0, le=36_500, description="Days a temporary chat may rest; 0: for ever."
+    )
+    om_keep_conversations_days: int = Field(
+        0,
+        ge=0,
+        le=36_500,
+        description="Days any conversation may rest; 0: for ever.",
+    )
+
     om_calls_per_provider: int = Field(
         32, ge=0, description="Model calls at once, for each provider and process; 0: any number."
+    )
+    om_model_silence: float = Field(
+        180, ge=0, description="Seconds the Actor's model may say nothing; 0: any number."
     )
     om_model_tries: int = Field(
         3, ge=1, le=10, description="How often the Actor's call is tried while a provider is busy."

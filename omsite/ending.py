@@ -15,7 +15,8 @@ from threading import Timer
 from typing import Any
 
 from daphne.ws_protocol import WebSocketProtocol
-from twisted.internet import defer
+from twisted.internet import defer, reactor
+from twisted.internet.tcp import Server as Connection
 
 from omsite.server import Server
 
@@ -30,6 +31,15 @@ Send = Callable[[dict[str, Any]], Awaitable[None]]
 class EndingServer(Server):
     """Serve, and end only when the requests under way are answered."""
 
+    def __init__(self, *args: Any, **options: Any) -> None:
+        super().__init__(*args, **options)
+        self._ports: list[Any] = []
+
+    def listen_success(self, port: Any) -> None:
+        """Remember where newcomers arrive."""
+        self._ports.append(port)
+        super().listen_success(port)
+
     def kill_all_applications(self) -> defer.Deferred[Any]:
         """Close sockets, take nothing new and let requests be answered; fires when all is done.
 
@@ -38,6 +48,7 @@ class EndingServer(Server):
         threads wait for it: the process never ended.
         """
         self.application = refuse
+        self._send_away()
         under_way = []
         for protocol, connection in self.connections.items():
             application = connection.get("application_instance")
@@ -47,6 +58,16 @@ class EndingServer(Server):
             if isinstance(protocol, WebSocketProtocol):
                 application.cancel()
         return defer.Deferred.fromFuture(asyncio.gather(*under_way, return_exceptions=True))
+
+    def _send_away(self) -> None:
+        """Close the door and idle connections, so that a proxy goes elsewhere."""
+        for port in self._ports:
+            port.stopListening()
+        here: Any = reactor
+        connections = (each for each in here.getReaders() if isinstance(each, Connection))
+        for connection in connections:
+            if getattr(connection.protocol, "requests", None) == []:
+                connection.loseConnection()  # type: ignore[no-untyped-call]
 
 
 async def refuse(scope: dict[str, Any], receive: object, send: Send) -> None:

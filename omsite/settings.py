@@ -5,6 +5,7 @@ from datetime import timedelta
 from pathlib import Path
 
 import dj_database_url
+from celery.schedules import crontab
 from csp.constants import NONE, SELF
 
 from .backstage import UNFOLD as UNFOLD
@@ -79,13 +80,15 @@ SQLITE_OPTIONS = {
     "timeout": 20,
     "init_command": "PRAGMA journal_mode=WAL; PRAGMA synchronous=FULL;",
 }
-POSTGRES_OPTIONS = {"pool": {"min_size": 1, "max_size": 8, "timeout": 10}}
+POSTGRES_OPTIONS = {"pool": {"min_size": 1, "max_size": 8, "timeout": 5}}
 
 DATABASES = {"default": dj_database_url.parse(CONFIG.database_url)}
 if DATABASES["default"]["ENGINE"].endswith("sqlite3"):
     DATABASES["default"]["OPTIONS"] = SQLITE_OPTIONS
 else:
     DATABASES["default"].setdefault("OPTIONS", {}).update(POSTGRES_OPTIONS)
+    # Looked at when it leaves the pool: a restart of the server fails no request after it.
+    DATABASES["default"]["CONN_HEALTH_CHECKS"] = True
 
 CHANNEL_LAYERS = {
     "default": {
@@ -98,10 +101,13 @@ CHANNEL_LAYERS = {
 
 CELERY_BROKER_URL = CONFIG.redis_url or "memory://"
 CELERY_BROKER_CONNECTION_RETRY_ON_STARTUP = True
+CELERY_BROKER_CONNECTION_MAX_RETRIES = None
 CELERY_BROKER_TRANSPORT_OPTIONS = (
     {"visibility_timeout": 3600} if CONFIG.redis_url else {"polling_interval": 0.02}
 )
 CELERY_BROKER_TRANSPORT_OPTIONS |= {"socket_connect_timeout": 2, "socket_timeout": 10}
+# One that is deleted with its connection ends a worker whose broker went away.
+CELERY_CONTROL_QUEUE_DURABLE, CELERY_CONTROL_QUEUE_EXCLUSIVE = True, False
 CELERY_WORKER_PREFETCH_MULTIPLIER = 1
 CELERY_TASK_DEFAULT_QUEUE = "observe"
 CELERY_TASK_ROUTES = {"memory.tasks.run_reflectors": {"queue": "reflect"}}
@@ -126,9 +132,11 @@ LEASE = timedelta(seconds=CONFIG.om_lease_seconds)
 CELERY_BEAT_SCHEDULE = {
     "sweep": {
         "task": "memory.tasks.sweep",
-        "schedule": LEASE / 2,
-        "options": {"expires": LEASE.total_seconds() / 2},
-    }
+        "schedule": LEASE / 4,
+        "options": {"expires": LEASE.total_seconds() / 4},
+    },
+    # By the clock and not by an interval: beat forgets when it last ran where its file is new.
+    "expire": {"task": "agents.tasks.expire", "schedule": crontab(hour="3", minute="17")},
 }
 
 LOGIN_URL = "sign-in"
@@ -185,9 +193,18 @@ SIGN_IN_TRIES = {
     "address": CONFIG.om_sign_in_tries_per_address,
 }
 SIGN_IN_WINDOW = timedelta(minutes=CONFIG.om_sign_in_minutes)
+#: For how many days what is kept: see docs/retention.md. 0 is for ever.
+KEPT_DAYS = {
+    "requests": CONFIG.om_keep_requests_days,
+    "calls": CONFIG.om_keep_calls_days,
+    "audit": CONFIG.om_keep_audit_days,
+    "temporary": CONFIG.om_keep_temporary_days,
+    "conversations": CONFIG.om_keep_conversations_days,
+}
 BEHIND_PROXY = CONFIG.om_behind_proxy
 CALLS_PER_PROVIDER = CONFIG.om_calls_per_provider
 MODEL_TRIES = CONFIG.om_model_tries
+MODEL_SILENCE = CONFIG.om_model_silence
 
 CONTENT_SECURITY_POLICY = {
     "DIRECTIVES": {

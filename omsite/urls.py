@@ -6,6 +6,8 @@ from django.urls import include, path
 from omsite import health
 from omsite.metrics import serve
 
+handler500 = "omsite.failed.failed"
+
 urlpatterns = [
     path("healthz", health.healthz, name="healthz"),
     path("readyz", health.readyz, name="readyz"),

@@ -73,7 +73,7 @@ def _count_turns(counts: GaugeMetricFamily) -> datetime | None:
 def _count_cycles(counts: GaugeMetricFamily) -> datetime | None:
     """Count cycles; return since when the oldest could have been tried again."""
     running = _by_kind(Cycle.objects.running(), lapsed=_LAPSED)
-    resting = _by_kind(Cycle.objects.filter(status="failed", next_attempt_at__gt=Now()))
+    resting = _by_kind(Cycle.objects.filter(next_attempt_at__gt=Now()))
     overdue = _by_kind(rested(), since=Min("next_attempt_at"))
     for kind in Cycle.Kind.values:
         runs = running.get(kind, {"count": 0, "lapsed": 0})

@@ -1,25 +1,27 @@
 import asyncio
 from contextlib import asynccontextmanager
+from datetime import timedelta
 
 import pytest
 from asgiref.sync import sync_to_async
+from django.utils import timezone
 
-from agents.models import Turn
+from agents.models import AuditEntry, Turn
 from agents.services.send import send, turns
 from memory.dispatch import NoDispatcher, cycles
 from memory.models import Cycle
 from memory.publish import publish_with
-from omsite.background import Background
+from omsite.background import Background, one_by_one
 from tests.memory.services import play
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
 
 @asynccontextmanager
-async def working():
+async def working(**options):
     """Do a server's background work inside the block."""
     before = turns.use(NoDispatcher()), cycles.use(NoDispatcher())
-    background = Background(asyncio.get_running_loop())
+    background = Background(asyncio.get_running_loop(), **options)
     background.start()
     try:
         yield background
@@ -64,6 +66,26 @@ async def test_what_a_dead_process_left_is_taken_up_at_the_start(thread):
     async with working():
         await until(lambda: Turn.objects.filter(status="done").aexists())
         await until(lambda: Cycle.objects.filter(status="done").aexists())
+
+
+async def test_what_is_kept_no_longer_goes_in_the_background(db):
+    await AuditEntry.objects.acreate(
+        actor_name="root", action="read", at=timezone.now() - timedelta(days=5000)
+    )
+    async with working(expire_after=timedelta(0)):
+        await until(lambda: AuditEntry.objects.filter(action="expire").aexists())
+    assert not await AuditEntry.objects.filter(action="read").aexists()
+
+
+def test_a_sweep_that_fails_keeps_no_other(caplog):
+    swept = []
+
+    def failing():
+        raise ValueError("a row that cannot be read")
+
+    one_by_one(failing, lambda: swept.append("cycles"))
+    assert swept == ["cycles"]
+    assert "will be tried again" in caplog.text
 
 
 async def test_after_stopping_a_prompt_waits_for_the_next_start(thread):

@@ -1,6 +1,7 @@
 import logging
 
 from celery.signals import setup_logging, worker_init, worker_process_init
+from django.conf import settings
 
 from omsite import celery
 from omsite.logs import About, WithoutSecrets
@@ -33,3 +34,10 @@ def test_untraced_messages_carry_nothing_of_ours():
     headers = {}
     celery._send_cause(headers=headers)
     assert headers == {}
+
+
+def test_what_beat_sends_is_known_to_workers():
+    celery.app.loader.import_default_modules()
+    sent = {entry["task"] for entry in settings.CELERY_BEAT_SCHEDULE.values()}
+    assert sent == {"memory.tasks.sweep", "agents.tasks.expire"}
+    assert sent <= set(celery.app.tasks)

@@ -19,6 +19,9 @@ PLAIN = {
     "om_traces_content": False,
     "otel_exporter_otlp_endpoint": "",
     "otel_exporter_otlp_traces_endpoint": "",
+    "om_keep_audit_days": 730,
+    "om_keep_temporary_days": 30,
+    "om_keep_conversations_days": 0,
 }
 TOKEN = {"om_metrics_token": "a token of some length"}
 COLLECTOR = {"otel_exporter_otlp_endpoint": "http://127.0.0.1:4318"}
@@ -50,6 +53,11 @@ def ids(**values):
         ({"om_traces": True}, ["omsite.W011"]),
         (COLLECTOR | {"om_traces": True, "om_traces_content": True}, []),
         ({"om_traces": True, "otel_exporter_otlp_traces_endpoint": "http://a/v1/traces"}, []),
+        ({"om_keep_conversations_days": 30}, ["omsite.W020"]),
+        ({"om_keep_conversations_days": 365, "om_keep_temporary_days": 0}, ["omsite.W020"]),
+        ({"om_keep_conversations_days": 365}, []),
+        ({"om_keep_audit_days": 7}, ["omsite.W021"]),
+        ({"om_keep_audit_days": 0}, []),
     ],
 )
 def test_what_does_not_go_together_is_named(values, found):

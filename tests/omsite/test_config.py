@@ -59,6 +59,9 @@ def test_an_address_of_a_database_of_ours_is_taken(address):
         ("om_offline_delay", -1),
         ("om_offline_delay", "slow"),
         ("om_dispatcher", "cron"),
+        ("om_keep_requests_days", -1),
+        ("om_keep_calls_days", "a while"),
+        ("om_keep_conversations_days", 40_000),
         ("debug", "perhaps"),
     ],
 )

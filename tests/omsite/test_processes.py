@@ -33,6 +33,12 @@ def test_every_variable_is_one_of_ours_or_a_providers_key():
     assert {name for name in given - known if not name.endswith("_API_KEY")} == set()
 
 
+def test_every_setting_reaches_the_containers_but_what_the_image_says_itself():
+    known = {name.upper() for name in Config.model_fields}
+    said = {"DEBUG", "MEDIA_ROOT", "STATIC_ROOT"}
+    assert known - said <= set(COMPOSE["x-omsite"]["environment"])
+
+
 def test_everything_a_server_needs_is_given():
     given = COMPOSE["x-omsite"]["environment"]
     assert {"DATABASE_URL", "REDIS_URL", "SECRET_KEY", "ALLOWED_HOSTS"} <= set(given)

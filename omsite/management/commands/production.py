@@ -26,7 +26,7 @@ from omsite.config import BASE
 from omsite.processes import PROCESSES, Process
 
 NOTHING: Mapping[str, str] = MappingProxyType({})
-GRACE_SECONDS = 20.0
+GRACE_SECONDS = 30.0
 REST_SECONDS = 1.0
 TEMPLATE = BASE / "omsite" / "proxy" / "nginx.conf.template"
 

@@ -12,7 +12,7 @@ from django.core.management.base import BaseCommand, CommandError
 from twisted.internet import defer, reactor
 
 from omsite.background import Background
-from omsite.ending import EndingServer, end_within
+from omsite.ending import END_SECONDS, EndingServer, end_within
 
 SOCKET_SECONDS = 24 * 60 * 60
 
@@ -58,8 +58,10 @@ class Command(BaseCommand):
 
 def _before_shutdown(background: Background) -> None:
     def stop() -> defer.Deferred[None]:
-        end_within()
-        return defer.Deferred.fromFuture(asyncio.ensure_future(background.stop()))
+        # Beside others nobody waits for this process to be gone, and somebody for its answers.
+        patience = 0.0 if settings.EMBEDDED else settings.CONFIG.om_drain_seconds
+        end_within(patience + END_SECONDS)
+        return defer.Deferred.fromFuture(asyncio.ensure_future(background.stop(patience)))
 
     hook: Any = reactor
     hook.addSystemEventTrigger("before", "shutdown", stop)

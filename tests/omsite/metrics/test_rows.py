@@ -67,8 +67,10 @@ def test_cycles_are_counted_by_kind_and_what_they_wait_for(thread, read):
     cycle(thread, "four", status="failed", next_attempt_at=now - HOUR, kind="reflect")
     cycle(thread, "five", status="failed", next_attempt_at=None)
     cycle(thread, "six", status="done")
+    cycle(thread, "seven", status="cancelled", next_attempt_at=now + HOUR, kind="observe")
     for status in ("running", "lapsed", "resting"):
         assert read("cycles_open", kind="buffer", status=status) == 1, status
+    assert read("cycles_open", kind="observe", status="resting") == 1
     assert read("cycles_open", kind="reflect", status="overdue") == 1
     assert read("cycles_open", kind="buffer", status="overdue") == 0
     assert read("queue_age_seconds", queue="cycles") == pytest.approx(3600, abs=60)
