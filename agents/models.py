@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from datetime import timedelta
 from typing import Any, Self
 from uuid import uuid4
@@ -19,7 +20,12 @@ from memory.models.swift import FromNow, swap
 from .audit import AuditEntry as AuditEntry
 from .changes import AgentChange as AgentChange
 from .failures import SignInFailure as SignInFailure
+from .looks import MemoryLook as MemoryLook
+from .looks import ThreadLook as ThreadLook
 from .tokens import Token as Token
+
+#: The agent of labs, and those that labs make of it for trials.
+OF_LAB = re.compile(r"lab(-[0-9a-f]{8}-[a-d])?")
 
 
 class AgentProfile(models.Model):
@@ -38,6 +44,11 @@ class AgentProfile(models.Model):
 
     def __str__(self) -> str:
         return self.name
+
+    @property
+    def is_of_lab(self) -> bool:
+        """Tell whether it was made for labs, so that nobody is to choose it elsewhere."""
+        return bool(OF_LAB.fullmatch(self.slug))
 
     @property
     def model_name(self) -> str:

@@ -25,8 +25,15 @@ def add_arguments(parser: ArgumentParser) -> None:
 def run(out: TextIO, *, memory: UUID, text: str, kind: str, author: str | None, reason: str) -> int:
     """Write the note, and say its revision and its id."""
     with in_a_sentence():
+        record = memory_of(memory)
         new = service.note(
-            memory_of(memory).pk, text, kind=kind, author=author_of(author), reason=reason
+            record.pk,
+            text,
+            kind=kind,
+            # A conversation of several: the note goes with it when it is erased.
+            thread_id=memory if record.thread_id is None and record.pk != memory else None,
+            author=author_of(author),
+            reason=reason,
         )
     out.write(f"Revision {new.since}: line {new.pk} is noted.\n")
     return 0

@@ -11,7 +11,7 @@ from uuid import UUID
 
 from django.core.management.base import CommandError
 
-from memory.models import MemoryRecord, Thread
+from memory.models import Thread
 from memory.services.operate import Gauges, Outcome
 
 from .choose import in_a_sentence, memory_of
@@ -46,19 +46,10 @@ def thread_in(memory: UUID) -> UUID:
     """Return a conversation by its id, or one whose memory a record is. Raises CommandError."""
     if Thread.objects.filter(pk=memory).exists():
         return memory
-    thread = newest_thread(memory_of(memory))
+    thread = memory_of(memory).remembering().first()
     if thread is None:
         raise CommandError(f"The memory {memory} has no conversation yet.")
     return thread.pk
-
-
-def newest_thread(record: MemoryRecord) -> Thread | None:
-    """Return the conversation of a record, of several the one that was active last."""
-    if record.thread is not None:
-        return record.thread
-    own = MemoryRecord.objects.filter(thread__isnull=False, closed_at=None).values("thread")
-    threads = Thread.objects.filter(resource=record.resource_id, remembers=True)
-    return threads.exclude(pk__in=own).order_by("-last_active_at").first()
 
 
 def describe(outcome: Outcome) -> str:

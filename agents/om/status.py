@@ -16,7 +16,6 @@ from memory.models import Cycle, MemoryRecord, Message, Observation, Thread
 from memory.services.operate import gauges
 from memory.services.sizes import tokens_at
 
-from .outcome import newest_thread
 from .table import write_json, write_table
 
 HELP = "Show each record: revision, gauges, and the cycles that run or failed."
@@ -73,7 +72,7 @@ def _write_options(out: TextIO, records: Sequence[MemoryRecord], *, json: bool) 
 
 
 def _options(record: MemoryRecord) -> list[dict[str, Any]]:
-    thread = newest_thread(record)
+    thread = record.remembering().first()
     of_agent = options_of_agent(thread.agent) if thread else {}
     try:
         settings = explain(of_agent, record.config)
@@ -87,7 +86,7 @@ def _options(record: MemoryRecord) -> list[dict[str, Any]]:
 
 
 def _row(record: MemoryRecord) -> dict[str, Any]:
-    thread = newest_thread(record)
+    thread = record.remembering().first()
     observe, reflect = _thresholds(record, thread)
     cycles = Cycle.objects.filter(record=record)
     return {
