@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from agents.lab.faults import FIRST
 from agents.lab.models import Lab, Pane
 from agents.lab.scenario import written
 from agents.lab.stage import AGENT, OPTIONS
@@ -46,7 +47,8 @@ def _pane(pane: Pane) -> dict[str, str]:
         "thread": str(pane.thread),
         "scope": pane.resource.scope,
     }
-    return spec if pane.thread.agent == AGENT else {**spec, "agent": pane.thread.agent}
+    agent = pane.thread.metadata.get(FIRST, pane.thread.agent)
+    return spec if agent == AGENT else {**spec, "agent": agent}
 
 
 def _fact(fact: dict[str, Any]) -> object:

@@ -21,6 +21,7 @@ from django.db import IntegrityError, connections, transaction
 from django.utils import timezone
 
 from agents.lab.events import LabMoved
+from agents.lab.faults import SAID, fill, switch
 from agents.lab.matrix import Cell, Fact, Read, Verdict, judge_one, plain
 from agents.lab.models import Entry, Lab, Pane
 from agents.lab.requests import facts_of, reader, seats_of
@@ -30,18 +31,20 @@ from agents.lab.scenario import (
     Buffer,
     Edit,
     Expect,
+    Fill,
     Note,
     Observe,
     Reflect,
     Say,
     Step,
+    Switch,
     Wait,
     step_of,
 )
 from agents.models import Turn
 from agents.services.send import BadPrompt, send
 from agents.services.turn import run_turns
-from memory.dispatch import Switch
+from memory.dispatch import Switch as Dispatch
 from memory.models import Cycle, Line, MemoryRecord, Thread
 from memory.publish import publish
 from memory.services import operate
@@ -58,7 +61,7 @@ POLL_SECONDS = 0.1
 BARRIER_SECONDS = 5.0
 LOST_AFTER = timedelta(minutes=11)
 
-runs = Switch()
+runs = Dispatch()
 
 Reading = Callable[[Lab], Read]
 
@@ -175,6 +178,10 @@ class Performer:
                 return await sync_to_async(self.edit)(step)
             case Note():
                 return await sync_to_async(self.note)(step)
+            case Fill():
+                return await sync_to_async(self.fill)(step)
+            case Switch():
+                return await sync_to_async(self.switch)(step)
             case Expect():
                 return await sync_to_async(self.expect)(step)
         raise Failed(f"Nobody knows how to {step.name}.")
@@ -230,6 +237,22 @@ class Performer:
         note(record.pk, step.text, thread_id=pane.thread_id, author=pane.person)
         return Outcome(Entry.State.DONE, f"noted “{step.text}”")
 
+    def fill(self, step: Fill) -> Outcome:
+        """Store filler text in a pane; not while it is answered, whose messages come between."""
+        pane = self._pane(step.pane)
+        if busy([pane.thread_id]):
+            raise Failed("Something is answered or observed there: wait first, then fill.")
+        fill(pane, step.messages)
+        return Outcome(Entry.State.DONE, f"{step.messages} messages of filler")
+
+    def switch(self, step: Switch) -> Outcome:
+        """Have parts of a pane work as they should, or not."""
+        pane = self._pane(step.pane)
+        for part, how in step.parts.items():
+            switch(pane, part, how)
+        said = ", ".join(f"the {part} {SAID[how]}" for part, how in step.parts.items())
+        return Outcome(Entry.State.DONE, f"{said} from now on")
+
     def expect(self, step: Expect) -> Outcome:
         """Look into the pane's next request."""
         check, text = step.check
@@ -241,7 +264,7 @@ class Performer:
         return next(pane for pane in self._panes([letter]))
 
     def _panes(self, letters: Sequence[str]) -> list[Pane]:
-        panes = self.lab.panes.select_related("person", "resource", "thread")
+        panes = self.lab.panes.select_related("lab", "person", "resource", "thread")
         found = [pane for pane in panes if not letters or pane.letter in letters]
         if missing := set(letters) - {pane.letter for pane in found}:
             raise Failed(f"There is no pane {', '.join(sorted(missing))}.")

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Annotated, Any, ClassVar, Literal, Self
+from typing import Annotated, Any, ClassVar, Literal, Self, get_args
 
 import yaml
 from pydantic import (
@@ -176,6 +176,46 @@ class Note(Step):
     text: Words
 
 
+# An Actor that says nothing is one that fails: its answer cannot be empty.
+AtWork = Literal["works", "fails", "slow"]
+InBackground = Literal["works", "fails", "empty", "slow"]
+
+
+class Fill(Step):
+    """Store messages of filler text; no model is asked."""
+
+    name = "fill"
+    pane: Letter
+    messages: int = Field(20, ge=1, le=500)
+
+
+class Switch(Step):
+    """Have the offline model of a pane fail, say nothing or be slow, or work again."""
+
+    name = "switch"
+    PARTS: ClassVar = ("actor", "observer", "reflector")
+    pane: Letter
+    actor: AtWork | None = None
+    observer: InBackground | None = None
+    reflector: InBackground | None = None
+
+    @model_validator(mode="after")
+    def _some(self) -> Self:
+        if not any(self.parts.values()):
+            raise ValueError(f"name at least one of {', '.join(self.PARTS)}")
+        return self
+
+    @classmethod
+    def choices(cls, part: str) -> tuple[str, ...]:
+        """Return what a part can be told to do."""
+        return get_args(AtWork if part == "actor" else InBackground)
+
+    @property
+    def parts(self) -> dict[str, str]:
+        """Return what each part named is to do."""
+        return {part: getattr(self, part) for part in self.PARTS if getattr(self, part)}
+
+
 class Expect(Step):
     """Say what a pane's next request must be like."""
 
@@ -200,13 +240,7 @@ class Expect(Step):
         return next((check, text) for check, text in found if text is not None)
 
 
-AnyStep = Say | Broadcast | Wait | Observe | Buffer | Activate | Reflect | Edit | Note | Expect
-KINDS: dict[str, type[Step]] = {
-    kind.name: kind
-    for kind in (
-        Say, Broadcast, Wait, Observe, Buffer, Activate, Reflect, Edit, Note, Expect
-    )
-}  # fmt: skip
+KINDS: dict[str, type[Step]] = {kind.name: kind for kind in Step.__subclasses__()}
 
 
 class Head(_Part):

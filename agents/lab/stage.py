@@ -172,6 +172,7 @@ def wipe(lab: Lab, *, seconds: float = STOP_SECONDS) -> Counter[str]:
         mine = people.filter(username__endswith=f".{lab.mark}")
         counts["people"] += mine.count()
         mine.delete()
+        AgentProfile.objects.filter(slug__startswith=f"{lab.mark}-").delete()
         lab.delete()
     return +counts
 

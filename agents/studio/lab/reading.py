@@ -11,6 +11,7 @@ from uuid import UUID
 
 from agents import gauges, live, panel, words
 from agents.access import threads_for
+from agents.lab.faults import faults_of
 from agents.lab.matrix import Cell, Row, Verdict, judge
 from agents.lab.models import Entry, Lab, Pane
 from agents.lab.requests import facts_of, reader, seats_of, sizes
@@ -49,6 +50,7 @@ class PaneShown:
     waiting: int
     request: str
     twins: str
+    faults: str
 
     @property
     def key(self) -> str:
@@ -160,6 +162,7 @@ class Bench:
             waiting=len(scene.waiting_turns),
             request=_sizes(pane.thread_id),
             twins=", ".join(twins),
+            faults=faults_of(scene),
         )
 
     def _of(self, thread_id: UUID) -> list[Pane]:

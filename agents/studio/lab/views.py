@@ -17,10 +17,11 @@ from django.views.decorators.http import require_GET, require_POST
 from pydantic import ValidationError
 
 from agents.access import Right, author, require
+from agents.lab.faults import SAID
 from agents.lab.models import LETTERS, Entry, Lab, Pane
 from agents.lab.recording import recording
 from agents.lab.run import ask, skip, speak, tell
-from agents.lab.scenario import KINDS, Problem, Scenario, ScenarioError, Step, read
+from agents.lab.scenario import KINDS, Problem, Scenario, ScenarioError, Step, Switch, read
 from agents.lab.stage import open_lab, preset, presets, wipe
 from agents.models import AgentProfile
 from agents.services.send import BadPrompt
@@ -32,6 +33,10 @@ from .reading import Bench
 
 REGIONS = ("panes", "strips", "matrix", "runlog", "controls")
 OPERATIONS = ("observe", "buffer", "activate", "reflect")
+
+
+#: What each part of a pane can be told to do, with the words for it.
+SWITCHES = [(part, [(how, SAID[how]) for how in Switch.choices(part)]) for part in Switch.PARTS]
 
 
 def _labs() -> QuerySet[Lab]:
@@ -65,7 +70,7 @@ def _list(
         "labs": _labs().order_by("-created_at"),
         "presets": presets(),
         "letters": LETTERS,
-        "agents": AgentProfile.objects.order_by("name"),
+        "agents": [a for a in AgentProfile.objects.order_by("name") if not a.is_of_lab],
         "problems": problems,
         "given": given or {},
     }
@@ -131,6 +136,7 @@ def _bench(
         "letter": letter,
         "source": lab.source if source is None else source,
         "problems": problems,
+        "switches": SWITCHES,
     }
     return respond(
         request,
@@ -203,11 +209,35 @@ def do(request: HttpRequest, lab_id: UUID, name: str) -> HttpResponse:
     return _ask(request, lab, name, {"pane": pane.letter})
 
 
-def _ask(request: HttpRequest, lab: Lab, name: str, fields: dict[str, Any]) -> HttpResponse:
+@require_POST
+def fill_up(request: HttpRequest, lab_id: UUID) -> HttpResponse:
+    """Store filler text in a pane."""
+    lab = _lab(request, lab_id)
+    pane = _pane(lab, request.POST.get("pane", ""))
+    fields = {"pane": pane.letter, "messages": request.POST.get("messages", "").strip()}
+    return _ask(request, lab, "fill", fields, "Write how many messages: 1 to 500.")
+
+
+@require_POST
+def switched(request: HttpRequest, lab_id: UUID) -> HttpResponse:
+    """Have parts of a pane fail, say nothing, be slow, or work again."""
+    lab = _lab(request, lab_id)
+    pane = _pane(lab, request.POST.get("pane", ""))
+    parts = {part: request.POST[part] for part in Switch.PARTS if request.POST.get(part)}
+    why = "Choose what the Actor, the Observer or the Reflector is to do."
+    return _ask(request, lab, "switch", {"pane": pane.letter, **parts}, why)
+
+
+NO_TEXT = "The message is empty or too long. Write something first."
+
+
+def _ask(
+    request: HttpRequest, lab: Lab, name: str, fields: dict[str, Any], why: str = NO_TEXT
+) -> HttpResponse:
     try:
         step: Step = KINDS[name].model_validate(fields)
     except ValidationError:
-        return _refused(request, lab, "The message is empty or too long. Write something first.")
+        return _refused(request, lab, why)
     ask(lab, [step])
     return _done(request, lab)
 
