@@ -8,16 +8,19 @@ from typing import Any
 from uuid import UUID
 
 from django.contrib import admin
-from django.db.models import Model
+from django.db.models import Model, Q
 from django.http import HttpRequest
 from django.urls import reverse
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 from unfold.admin import ModelAdmin
+from unfold.decorators import display
 
 from agents import words
 from agents.audit import note_reading
 from memory.models import Resource
+
+from .labs import LabFilter, shows_labs
 
 LONGEST_BADGE = 60
 
@@ -31,6 +34,24 @@ class Rows(ModelAdmin):
     list_filter_submit = False
     compressed_fields = True
     actions: Any = ()
+    #: Which rows were made for labs; None where labs make none, or nobody can tell.
+    lab_rows: Q | None = None
+
+    def get_list_filter(self, request: HttpRequest) -> Any:
+        """Return what the list can be narrowed by; labs are left out where that can be told."""
+        filters = super().get_list_filter(request)
+        return filters if self.lab_rows is None else (LabFilter, *filters)
+
+    def get_list_display(self, request: HttpRequest) -> Any:
+        """Return the columns, with one that marks rows of labs while these are shown."""
+        columns = super().get_list_display(request)
+        marks = self.lab_rows is not None and shows_labs(request)
+        return (*columns, "lab") if marks else columns
+
+    @display(description="Lab")
+    def lab(self, obj: Any) -> Any:
+        """Return the mark of a row that was made for a lab."""
+        return badge("lab") if getattr(obj, "of_lab", False) else "–"
 
     def has_module_permission(self, request: HttpRequest) -> bool:
         """Tell whether the model is listed."""

@@ -16,11 +16,20 @@ from unfold.forms import AdminPasswordChangeForm, UserChangeForm, UserCreationFo
 
 from agents import tokens
 from agents.lab.models import Entry, Lab, Pane
-from agents.models import AgentChange, AgentProfile, AuditEntry, SignInFailure, Token
+from agents.models import (
+    AgentChange,
+    AgentProfile,
+    AuditEntry,
+    MemoryLook,
+    SignInFailure,
+    ThreadLook,
+    Token,
+)
 
 from . import acts
 from .asking import Act, Done, ask
 from .base import Rows, as_json, badge, register
+from .labs import made_for_labs
 
 
 @register(AgentProfile)
@@ -102,6 +111,7 @@ class UserAdmin(DjangoUserAdmin, Rows):  # type: ignore[type-arg]
     form = UserChangeForm
     add_form = UserCreationForm
     change_password_form = AdminPasswordChangeForm
+    lab_rows = made_for_labs("pk", "person")
     list_display = ("username", "first_name", "email", "is_active", "is_staff", "last_login")
     list_filter = ("is_active", "is_staff", "is_superuser", "groups")
     ordering = ("username",)
@@ -196,3 +206,29 @@ class SignInFailureAdmin(Rows):
     list_display = ("at", "account", "address")
     list_filter = ("at",)
     ordering = ("-at",)
+
+
+class LookAdmin(Rows):
+    """Show how far people have looked; it says nothing of what they read."""
+
+    list_filter = ("at",)
+    search_fields = ("user__username",)
+    ordering = ("-at",)
+
+
+@register(ThreadLook)
+class ThreadLookAdmin(LookAdmin):
+    """Show up to which message people looked at threads."""
+
+    lab_rows = made_for_labs("thread__resource")
+    list_display = ("user", "thread", "through", "at")
+    list_select_related = ("user", "thread")
+
+
+@register(MemoryLook)
+class MemoryLookAdmin(LookAdmin):
+    """Show up to which revision people looked at memories."""
+
+    lab_rows = made_for_labs("record__resource")
+    list_display = ("user", "record", "through", "since", "at")
+    list_select_related = ("user", "record")

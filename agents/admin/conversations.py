@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from typing import Any
-from zoneinfo import available_timezones
+from zoneinfo import ZoneInfo, available_timezones
 
 from django import forms
 from django.contrib import admin, messages
@@ -18,11 +18,12 @@ from memory.models import Media, Message, Resource, Thread
 from memory.services import shelve
 from memory.services.asked import ask_for
 from memory.services.change import Refused
-from memory.services.sizes import recount_resource
+from memory.services.sizes import move_to_zone
 
 from . import acts
 from .asking import ask
 from .base import Rows, as_json, badge, register, short, viewer
+from .labs import made_for_labs
 from .transfer import exported, importing
 
 
@@ -43,6 +44,7 @@ class ResourceAdmin(Rows):
 
     adds = changes = True
     form = ResourceForm
+    lab_rows = made_for_labs("pk")
     list_display = ("key", "name", "scope", "members_count", "threads_count", "time_zone")
     list_filter = ("scope",)
     search_fields = ("key", "name", "members__username")
@@ -77,7 +79,7 @@ class ResourceAdmin(Rows):
         with transaction.atomic():
             super().save_model(request, obj, form, change)
             if change and "time_zone" in form.changed_data:
-                recount_resource(obj.pk)
+                move_to_zone(obj.pk, ZoneInfo(form.initial["time_zone"]))
 
     @display(description="Members", ordering="of_members")
     def members_count(self, obj: Any) -> int:
@@ -111,6 +113,7 @@ class ThreadAdmin(Rows):
     """Show conversations, and let their memory be worked on."""
 
     changes = True
+    lab_rows = made_for_labs("resource")
     list_display = (
         "title_or_none",
         "resource",
@@ -119,7 +122,7 @@ class ThreadAdmin(Rows):
         "state",
         "last_active_at",
     )
-    list_filter = ("agent", "remembers", "is_lab", "last_active_at", "archived_at")
+    list_filter = ("agent", "remembers", "last_active_at", "archived_at")
     list_select_related = ("resource",)
     search_fields = ("=id", "title", "resource__key")
     ordering = ("-last_active_at",)
@@ -239,6 +242,7 @@ class ThreadAdmin(Rows):
 class MessageAdmin(Rows):
     """Show what was said, as it is stored."""
 
+    lab_rows = made_for_labs("thread__resource")
     list_display = ("position", "kind", "said", "tokens", "model", "thread", "created_at")
     list_display_links = ("position", "said")
     list_filter = ("kind", "created_at")

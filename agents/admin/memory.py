@@ -37,6 +37,7 @@ from memory.services.edit import edit
 from . import acts
 from .asking import ask
 from .base import Rows, badge, link, meter, note_opened, register, row_link, short, viewer
+from .labs import made_for_labs
 from .record import page_of
 
 
@@ -44,6 +45,7 @@ from .record import page_of
 class RecordAdmin(Rows):
     """Show memories, each with its lines, revisions and what waits."""
 
+    lab_rows = made_for_labs("resource")
     list_display = (
         "name",
         "scope",
@@ -150,6 +152,7 @@ class LineForm(forms.Form):
 class LineAdmin(Rows):
     """Show lines, and let their text be changed by the service of everybody."""
 
+    lab_rows = made_for_labs("observation__record__resource")
     list_display = ("said", "kind", "tokens", "pinned", "visible", "record", "since", "until")
     list_filter = ("kind", "pinned", "said_at")
     list_select_related = ("observation__record__thread", "observation__record__resource")
@@ -240,6 +243,7 @@ class LineAdmin(Rows):
 class OfRecord(Rows):
     """Show rows of a record."""
 
+    lab_rows = made_for_labs("record__resource")
     list_select_related: Any = ("record__thread", "record__resource", "thread")
 
     def resource_of(self, obj: Any) -> Resource:
@@ -320,6 +324,7 @@ class CursorAdmin(OfRecord):
 class SourceAdmin(Rows):
     """Show what reflections were made from."""
 
+    lab_rows = made_for_labs("reflection__record__resource")
     list_display = ("made", "source")
     list_select_related = ("reflection", "observation")
     search_fields = ("=reflection__id", "=observation__id")

@@ -14,12 +14,14 @@ from memory.models import Blob, Cycle, Resource
 from . import acts
 from .asking import ask
 from .base import Rows, as_json, badge, link, register, short, viewer
+from .labs import made_for_labs
 
 
 @register(Cycle)
 class CycleAdmin(Rows):
     """Show runs of Observers and Reflectors; let failed ones be tried again, dead ones go."""
 
+    lab_rows = made_for_labs("record__resource")
     list_display = (
         "kind",
         "state",
@@ -95,6 +97,7 @@ def _text(digest: str) -> Any:
 class TurnAdmin(Rows):
     """Show prompts and how they were answered."""
 
+    lab_rows = made_for_labs("thread__resource")
     list_display = ("number", "state", "asked", "thread", "author", "created_at")
     list_display_links = ("number", "asked")
     list_filter = ("status", "created_at")
@@ -130,6 +133,7 @@ class TurnAdmin(Rows):
 class RequestAdmin(Rows):
     """Show what each model request held."""
 
+    lab_rows = made_for_labs("turn__thread__resource")
     list_display = ("turn", "step", "revision", "total", "cacheable", "conversation", "created_at")
     list_filter = ("created_at",)
     list_select_related = ("turn__thread",)
@@ -158,11 +162,11 @@ class RequestAdmin(Rows):
 class BlobAdmin(Rows):
     """Show the texts of requests and replies, each kept once; who opens one is noted."""
 
-    list_display = ("__str__", "begins", "created_at")
-    list_filter = ("created_at",)
+    list_display = ("__str__", "begins", "kept_at")
+    list_filter = ("kept_at",)
     search_fields = ("=hash",)
-    ordering = ("-created_at",)
-    fields = ("hash", "created_at", "whole")
+    ordering = ("-kept_at",)
+    fields = ("hash", "kept_at", "whole")
     readonly_fields = ("whole",)
 
     def resource_of(self, obj: Any) -> Resource | None:

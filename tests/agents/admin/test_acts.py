@@ -204,7 +204,7 @@ def test_a_running_cycle_is_cancelled_once(client, world, running):
     assert client.post(place("cancel", running)).status_code == 302
     assert client.post(place("cancel", running)).status_code == 422
     running.refresh_from_db()
-    assert running.cancelled
+    assert running.status == "cancelled"
 
 
 def test_a_lease_is_released_and_says_whose_it_was(client, world, running):

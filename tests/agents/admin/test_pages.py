@@ -1,5 +1,7 @@
 """Every model has its pages, for administrators alone, and shows rows without changing them."""
 
+from datetime import timedelta
+
 import pytest
 from django.apps import apps
 from django.contrib import admin
@@ -45,6 +47,8 @@ HISTORY = {
     "auditentry",
     "agentchange",
     "signinfailure",
+    "threadlook",
+    "memorylook",
 }
 
 
@@ -246,8 +250,37 @@ def test_the_dashboard_shows_what_needs_attention_in_few_statements(
     assert "100.0%" in page
 
 
+def test_the_dashboard_adds_up_what_was_kept_long_enough(client, db):
+    for count in (3, 4):
+        AuditEntry.objects.create(
+            actor_name="the server", action="expire", numbers={"texts of requests and calls": count}
+        )
+    old = timezone.now() - timedelta(days=8)
+    AuditEntry.objects.create(
+        actor_name="the server", action="expire", numbers={"media": 1}, at=old
+    )
+
+    page = client.get("/admin/").content.decode()
+
+    assert "<dt>Texts of requests and calls</dt><dd>7</dd>" in page
+    assert "<dt>Media</dt>" not in page
+    assert "the server" not in page
+
+
+@pytest.mark.parametrize(("model", "said"), [("offline", "$0"), ("ollama:qwen3", "price unknown")])
+def test_a_day_without_prices_is_free_only_where_all_of_it_was(client, world, model, said):
+    Cycle.objects.update(model=model, cost=None)
+
+    page = client.get("/admin/").content.decode()
+
+    assert f'<td class="end">{said}</td>' in page
+
+
 def test_an_empty_site_has_a_dashboard(client):
     page = client.get("/admin/").content.decode()
+
+    assert "Nothing was removed" in page
+    assert "other conversations for ever" in page
 
     assert "no cycle waits for another attempt" in page
     assert "No Observer or Reflector ran" in page
