@@ -8,6 +8,7 @@ what they may see but not do is refused with the name of the missing right (403)
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from enum import IntEnum, StrEnum
 from typing import TYPE_CHECKING, Any, cast
 from uuid import UUID
@@ -134,19 +135,26 @@ def thread_or_404(request: HttpRequest, thread_id: UUID) -> Thread:
     """Return a thread with its resource. Raises Http404 for one that may not be seen."""
     seen = threads_for(request.user, lab=True).select_related("resource")
     thread = get_object_or_404(seen, pk=thread_id)
-    _leave_trace(request, thread.resource)
+    leave_trace(request, thread.resource)
     return thread
 
 
 def resource_or_404(request: HttpRequest, key: str, *, lab: bool = False) -> Resource:
     """Return a resource by its key. Raises Http404 for one that may not be seen."""
     resource = get_object_or_404(resources_for(request.user, lab=lab), key=key)
-    _leave_trace(request, resource)
+    leave_trace(request, resource)
     return resource
 
 
-def _leave_trace(request: HttpRequest, resource: Resource) -> None:
+def leave_trace(request: HttpRequest, resource: Resource) -> None:
     """Note that one of the staff opens what is not theirs."""
     staff = role_of(request.user) >= LEAST[Right.READ][1]
     if staff and not _is_member(request.user, resource):
         note_reading(request, resource)
+
+
+def leave_traces(request: HttpRequest, resources: Iterable[int]) -> None:
+    """Note that one of the staff is shown text of several resources."""
+    if role_of(request.user) >= LEAST[Right.READ][1]:
+        for resource in Resource.objects.filter(pk__in=set(resources)):
+            leave_trace(request, resource)

@@ -33,7 +33,6 @@ logger = logging.getLogger(__name__)
 SIGNED_OUT, NOT_FOUND, BROKEN, SLOW, TOO_MANY = 4401, 4404, 4400, 4408, 4429
 MOST_BROKEN = 10
 LAST_WORDS_SECONDS = 1.0
-RECHECK_SECONDS = 15.0
 NEVER = float("-inf")
 
 
@@ -49,7 +48,6 @@ class ChatConsumer(CountedConsumer):
     its person has too many pages open.
     """
 
-    groups: list[str]
     room: Room | None = None
     rights: frozenset[str] = frozenset()
     outgoing: Outgoing | None = None
@@ -95,7 +93,8 @@ class ChatConsumer(CountedConsumer):
             await self.channel_layer.group_discard(group, self.channel_name)
         self.groups = wanted
 
-    async def disconnect(self, code: int) -> None:
+    def leave(self) -> None:
+        """Take the page out of its room, and send it nothing more."""
         if self.room is not None:
             rooms().leave(self.room, self)
             self.room = None
@@ -163,7 +162,7 @@ class ChatConsumer(CountedConsumer):
     async def _have(self, etags: object) -> None:
         if not isinstance(etags, dict) or self.room is None:
             raise BadFrame("A frame of type 'have' needs 'etags', an object.")
-        if monotonic() - self.checked_at > RECHECK_SECONDS and not await self._still_welcome():
+        if self.in_doubt and not await self._still_welcome():
             return
         self.sent = {name: etag for name, etag in etags.items() if isinstance(etag, str)}
         await self.offer(self.room.differing(self.sent))
@@ -174,6 +173,7 @@ class ChatConsumer(CountedConsumer):
         code, wide = await database_sync_to_async(self._admission)()
         if code:
             await self.close(code)
+            self.leave()
         else:
             await self._listen(wide)
         return not code
@@ -229,6 +229,9 @@ class ChatConsumer(CountedConsumer):
 
     async def _transmit(self, kind: str, **fields: Any) -> None:
         if kind == "render":
+            # Here and not in the room, whose other pages would wait for the answer.
+            if self.in_doubt and not await self._still_welcome():
+                return
             fields["content"] = allowed(fields["content"], self.rights)
         frame = {"type": kind, "now": timezone.now().isoformat(), **fields}
         await self.send(text_data=json.dumps(frame))

@@ -12,9 +12,11 @@ from django.db.models.fields.json import KeyTextTransform
 from django.db.models.functions import Cast, Coalesce
 from genai_prices import Usage, calc_price
 
-from memory.tiers import OFFLINE
+from memory.tiers import OFFLINE, offline_mode
 
 UNKNOWN = "price unknown"
+#: Which cycles have a price that is known: the offline model costs nothing, and notes no price.
+PRICED = Q(cost__isnull=False) | Q(model=OFFLINE)
 #: Below this an amount is shown as less than it.
 SMALLEST = Decimal("0.0001")
 
@@ -80,7 +82,7 @@ def spent_on(row: Mapping[str, Any], otherwise: str) -> Spent:
 
 def price(model: str, input_tokens: int, output_tokens: int) -> Decimal | None:
     """Return what a call of a model named like ``openai:gpt-5-mini`` costs; None: not known."""
-    if model == OFFLINE:
+    if offline_mode(model) is not None:
         return Decimal(0)
     provider, _, name = model.rpartition(":")
     usage = Usage(input_tokens=input_tokens, output_tokens=output_tokens)

@@ -24,16 +24,18 @@ from django.http import HttpRequest
 from django.template.loader import get_template
 
 from agents import gauges, markers, panel, words
+from agents.extent import threads_of
 from agents.log import log_of, reply_words
 from agents.models import Turn
 from agents.page import Scene
 from agents.stamps import Stamp
 from memory.models import Message, Thread
+from memory.tiers import offline_mode
 
 #: Which parts of a stamp a region depends on.
 STAMPED: dict[str, tuple[str, ...]] = {
     "threads": ("activity", "turn", "cycle", "title", "revision"),
-    "title": ("title", "position"),
+    "title": ("title", "position", "revision"),
     "entries": ("position", "turn", "revision", "cycle", "forks"),
     "draft": ("turn", "position", "draft"),
     "queue": ("turn",),
@@ -67,7 +69,7 @@ REGIONS: dict[str, tuple[str, ...]] = {
     "memory.restored": _CHANGED,
     "memory.cleared": (*_CHANGED, "chunks", "operations", "task"),
     "memory.erased": _ALL,
-    "memory.configured": (*_CHANGED, "others"),
+    "memory.configured": (*_CHANGED, "others", "title"),
     "scope.changed": _ALL,
     "thread.renamed": ("title", "threads"),
     "thread.forked": (*_CHANGED, "others", "threads"),
@@ -168,6 +170,15 @@ def _threads(scene: Scene) -> dict[str, Any]:
     return {"rows": thread_rows(scene.siblings, scene.now, current=scene.thread_id)}
 
 
+def lists(resource_id: int, shown: Iterable[UUID], now: datetime) -> dict[UUID, Rendered]:
+    """Return the list of a resource's threads for pages of several of them, read once for all."""
+    siblings = list(threads_of(resource_id))
+    return {
+        thread_id: _rendered("threads", {"rows": thread_rows(siblings, now, current=thread_id)})
+        for thread_id in shown
+    }
+
+
 def thread_rows(
     threads: Iterable[Thread], now: datetime, current: UUID | None = None
 ) -> list[dict[str, Any]]:
@@ -198,11 +209,12 @@ def _title(scene: Scene) -> dict[str, Any]:
         "text": str(scene.thread),
         "agent": agent.name if agent else scene.thread.agent,
         "model": model,
-        "offline": model == "offline",
+        "offline": offline_mode(model) is not None,
         "messages": scene.extent.messages,
         "thread": scene.thread_id,
         "resource": scene.thread.resource.key,
-        "temporary": not scene.thread.remembers,
+        "temporary": scene.is_temporary,
+        "off": not scene.remembers,
         "archived": scene.thread.archived_at is not None,
     }
     return {"title": title}

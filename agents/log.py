@@ -20,7 +20,7 @@ from agents.footers import Footer, footers_of
 from agents.markers import Marker
 from agents.models import Turn
 from agents.omitted import Omitted, omitted_in
-from agents.page import WINDOW, Scene
+from agents.page import LONGEST, WINDOW, Scene
 from agents.people import Forked, markers_of
 from agents.services.attach import IMAGE_TYPES
 from memory import media
@@ -44,12 +44,17 @@ _ENDS = {
 
 @dataclass(frozen=True)
 class Log:
-    """Hold a window of a log. ``mark`` changes when what memory covers does."""
+    """Hold a window of a log. ``mark`` changes when what memory covers does.
+
+    ``newer_from`` is where the next one begins, some of this one in it, when they do not meet.
+    """
 
     entries: tuple[Entry, ...]
     first: int
+    last: int
     mark: str
     earlier_from: int
+    newer_from: int = 0
     hint: str = ""
 
     @property
@@ -70,12 +75,16 @@ class Log:
 def log_of(scene: Scene, *, hint: str = "", before: int | None = None) -> Log:
     """Return the log of a scene, or the part of it before a position."""
     rows = [m for m in scene.messages if before is None or m.position < before]
+    is_cut = before is not None and len(rows) > LONGEST
+    rows = rows[:LONGEST] if is_cut else rows
     short = len(scene.messages) < WINDOW and before is None
     return Log(
         entries=tuple(_entries(scene, rows, whole=before is None)),
         first=scene.first,
+        last=scene.thread.last_position,
         mark=f"{scene.coverage.covered}-{scene.coverage.buffered}",
         earlier_from=0 if short else scene.earlier_start(),
+        newer_from=rows[-WINDOW].position if is_cut else 0,
         hint=hint,
     )
 

@@ -11,7 +11,7 @@ from agents import words
 from agents.markers import Fact, Marker, happened_in, position_at, revision_link, some
 from agents.page import Scene
 from memory.models import Revision, Thread
-from memory.services.versions import came_back_to
+from memory.services.versions import came_back_to, undone
 
 Cause = Revision.Cause
 
@@ -88,6 +88,8 @@ def _words(scene: Scene, revision: Revision) -> str:
             did = "⚲ Pinned" if line.pinned else "⚲ Unpinned"
     elif cause == Cause.SCOPE:
         did = f"{did} to {'all conversations' if scene.is_shared else 'this conversation'}"
+    elif (number := undone(revision)) is not None:
+        did = f"↺ Undid revision {number}"
     elif (number := came_back_to(revision)) is not None:
         did = f"↺ Back to revision {number}"
     return f"{did} by {revision.author}" if revision.author else did

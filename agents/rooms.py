@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Protocol
 from uuid import UUID
@@ -27,6 +28,7 @@ COALESCE_SECONDS = 0.06
 WATCH_SECONDS = 2.0
 
 _JUST_HEARD = frozenset({"draft"})
+_LIST = {"threads"}
 
 
 class Member(Protocol):
@@ -78,10 +80,17 @@ class Room:
 
     def check(self, stamp: Stamp | None) -> None:
         """Mark what moved without an event; the watch calls this."""
-        if stamp is None:
-            self.mark(NAMES)
-        elif stale := live.stale(self.rendered_at, stamp):
-            self.mark(stale)
+        self.mark(self.stale(stamp))
+
+    def stale(self, stamp: Stamp | None) -> set[str]:
+        """Return what is shown otherwise than the rows are."""
+        return set(NAMES) if stamp is None else live.stale(self.rendered_at, stamp)
+
+    async def show(self, region: Rendered, stamp: Stamp) -> None:
+        """Show a region that was rendered together with those of other rooms."""
+        self.rendered_at[region.name] = stamp
+        self.shown[region.name] = region
+        await self._offer([region])
 
     async def settle(self) -> None:
         """Wait until everything marked so far is rendered and offered."""
@@ -171,10 +180,27 @@ class Rooms:
                 logger.exception("The open threads could not be compared.")
 
     async def look(self) -> None:
-        """Compare every open thread with its rows, in one statement."""
+        """Compare every open thread with its rows, in one statement, and show what moved."""
         found = await database_sync_to_async(stamps)(list(self._rooms))
+        listed: dict[int, list[UUID]] = defaultdict(list)
         for thread_id, room in list(self._rooms.items()):
-            room.check(found.get(thread_id))
+            stamp = found.get(thread_id)
+            if stamp is not None and room.stale(stamp) == _LIST:
+                listed[stamp["resource"]].append(thread_id)
+            else:
+                room.check(stamp)
+        for resource_id, threads in listed.items():
+            await self._list(resource_id, threads, found)
+
+    async def _list(
+        self, resource_id: int, threads: Sequence[UUID], found: Mapping[UUID, Stamp]
+    ) -> None:
+        """Render the lists of a resource's threads: one that talks moves those of all others."""
+        render = database_sync_to_async(live.lists)
+        rendered = await render(resource_id, threads, timezone.now())
+        for thread_id, region in rendered.items():
+            if (room := self._rooms.get(thread_id)) is not None:
+                await room.show(region, found[thread_id])
 
 
 _OF_LOOP: WeakKeyDictionary[asyncio.AbstractEventLoop, Rooms] = WeakKeyDictionary()

@@ -16,6 +16,8 @@ from agents import intents
 from agents.access import Right, author
 from agents.models import Turn
 from agents.services import attach
+from agents.services.refusal import LimitReached
+from agents.sockets import counted, sockets
 from memory.models import Message
 
 from .paging import Asked, Page, number, page, read
@@ -114,11 +116,13 @@ def send(
     known = Turn.objects.filter(key=turn_key).first()
     if known is not None and (known.thread_id, known.prompt) != (thread_id, given.text):
         raise Problem(409, USED)
+    if stream:
+        _room(request)
     turn = known or intents.say(
         thread_id, given.text, key=turn_key, author=author(request), files=given.files
     )
     if stream:
-        return _streamed(turn)
+        return _streamed(request, turn)
     return Status(200 if known else 201, turn_out(turn, _text(turn)))
 
 
@@ -153,10 +157,15 @@ def _holds(turn: Turn, position: int) -> bool:
     return first is not None and first < position and (last is None or position <= last)
 
 
-def _streamed(turn: Turn) -> HttpResponse | StreamingHttpResponse:
-    response = StreamingHttpResponse(
-        follow(turn.thread_id, turn.number), content_type="text/event-stream; charset=utf-8"
-    )
+def _room(request: HttpRequest) -> None:
+    """Raise LimitReached when whoever asks has as many pages and streams open as may be."""
+    if (reached := sockets.full(author(request).pk)) is not None:
+        raise LimitReached(reached)
+
+
+def _streamed(request: HttpRequest, turn: Turn) -> HttpResponse | StreamingHttpResponse:
+    events = counted(author(request).pk, follow(turn.thread_id, turn.number))
+    response = StreamingHttpResponse(events, content_type="text/event-stream; charset=utf-8")
     response["Cache-Control"] = "no-cache"
     response["X-Accel-Buffering"] = "no"  # Else a proxy would hand the answer out at its end.
     return response
@@ -201,7 +210,9 @@ def turn(request: HttpRequest, thread_id: UUID, turn_number: int) -> dict[str, A
 @router.get("/threads/{uuid:thread_id}/turns/{int:turn_number}/stream", summary="Follow a turn")
 def stream(request: HttpRequest, thread_id: UUID, turn_number: int) -> Any:
     """Follow a turn as server-sent events, from its beginning even if it has ended."""
-    return _streamed(turn_for(request, thread_id, turn_number))
+    found = turn_for(request, thread_id, turn_number)
+    _room(request)
+    return _streamed(request, found)
 
 
 @router.get(

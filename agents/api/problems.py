@@ -11,6 +11,7 @@ from django.http import Http404, HttpRequest, JsonResponse
 from ninja import NinjaAPI
 from ninja.errors import AuthenticationError, HttpError, ValidationError
 
+from agents.away import RETRY_SECONDS, SENTENCE, is_away
 from agents.services.send import BadPrompt, LimitReached
 from memory.models import Thread
 from memory.services.change import Refused, Stale
@@ -73,7 +74,16 @@ def _invalid(request: HttpRequest, error: ValidationError) -> JsonResponse:
     return answer(422, f"{first['at']}: {first['message']}.", errors=errors)
 
 
+def away() -> JsonResponse:
+    """Return the answer while the database is away."""
+    response = answer(503, SENTENCE)
+    response["Retry-After"] = str(RETRY_SECONDS)
+    return response
+
+
 def _failed(request: HttpRequest, error: Exception) -> JsonResponse:
+    if is_away(error):
+        return away()
     logger.error("%s %s failed.", request.method, request.path, exc_info=error)
     return answer(500, FAILED)
 

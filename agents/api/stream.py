@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import AsyncIterator, Iterator, Mapping
+from collections.abc import AsyncGenerator, AsyncIterator, Iterator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from time import monotonic
@@ -120,7 +120,7 @@ class Ear(Protocol):
     async def hear(self, seconds: float) -> Mapping[str, Any] | None: ...
 
 
-async def follow(thread_id: UUID, number: int) -> AsyncIterator[str]:
+async def follow(thread_id: UUID, number: int) -> AsyncGenerator[str]:
     """Yield the events of a turn until it ends, as they are sent."""
     async with listening(thread_id) as ear:
         async for name, content in tell(thread_id, number, ear):

@@ -19,7 +19,7 @@ from agents.services.fork import fork
 from agents.services.thread import start
 from agents.studio.threads import export
 from agents.studio.threads.fate import fates_of
-from memory.models import Thread
+from memory.models import Thread, holding
 from memory.services import shelve
 
 from .paging import Asked, Page, key, moment, page, read
@@ -90,7 +90,7 @@ def threads(
     if resource:
         rows = rows.filter(resource=resource_or_404(request, resource))
     if search:
-        rows = rows.filter(title__icontains=search)
+        rows = rows.filter(holding("title", search))
     found = list(_after(rows, asked)[: asked.limit + 1])
     return page(found, asked.limit, thread_out, lambda row: (row.last_active_at, row.pk))
 

@@ -6,6 +6,7 @@ instant do not see each other: a limit may be passed by as many.
 
 from __future__ import annotations
 
+from collections import defaultdict, deque
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -26,7 +27,7 @@ from memory.models import Cycle, Thread
 from memory.models.ids import first_id
 from memory.models.swift import Converter, converter
 
-from ..limits import Allowance, Counted, Limits, Used, decide, midnight
+from ..limits import MINUTE, Allowance, Counted, Limits, Used, decide, midnight
 from ..models import Turn
 from .refusal import LimitReached
 
@@ -71,15 +72,42 @@ def allow(thread_id: UUID, text: str, *, author: User | None, standing: Standing
         raise LimitReached(reached)
 
 
+#: When each person lately tried an agent out, in this process: nothing of it is stored.
+_TRIED: defaultdict[int, deque[datetime]] = defaultdict(deque)
+
+
+def allow_trial(text: str, *, author: User) -> None:
+    """Let a prompt pass that is part of no conversation, and count it. Raises LimitReached."""
+    now, most = timezone.now(), limits()
+    tried = _TRIED[author.pk]
+    while tried and tried[0] <= now - MINUTE:
+        tried.popleft()
+    sent = Turn.objects.filter(author=author, created_at__gt=now - MINUTE)
+    times = sorted([*tried, *sent.values_list("created_at", flat=True)], reverse=True)
+    full = times[most.sends_per_minute - 1 : most.sends_per_minute] if most.sends_per_minute else []
+    counted = Counted(
+        characters=len(text),
+        full_since=full[0] if full else None,
+        busy=0,
+        **_used(None, author, most, now),
+    )
+    if (reached := decide(most, counted, now=now)) is not None:
+        raise LimitReached(reached)
+    tried.append(now)
+
+
 # ---- one statement, for the number of a new turn as well: sending is to cost none more
 
 _STANDING = """
 SELECT MAX(number), COUNT(CASE WHEN status = 'waiting' THEN 1 END){of_author}
 FROM agents_turn WHERE thread_id = %s
 """
+# What a fork copied was sent once: its turns keep their author and time, up to where it began.
 _OF_AUTHOR = """,
-(SELECT created_at FROM agents_turn WHERE author_id = %s
- ORDER BY created_at DESC LIMIT 1 OFFSET %s),
+(SELECT s.created_at FROM agents_turn s JOIN memory_thread t ON t.id = s.thread_id
+ WHERE s.author_id = %s AND (s.first_position IS NULL OR t.fork_position IS NULL
+ OR s.first_position > t.fork_position)
+ ORDER BY s.created_at DESC LIMIT 1 OFFSET %s),
 (SELECT COUNT(DISTINCT thread_id) FROM agents_turn
  WHERE author_id = %s AND status IN ('waiting', 'running') AND thread_id <> %s)
 """
@@ -105,13 +133,15 @@ def _when(vendor: str) -> Converter:
 # ---- what was used since midnight; asked only where a limit says so
 
 
-def _used(thread_id: UUID, author: User | None, most: Limits, now: datetime) -> dict[str, Used]:
+def _used(
+    thread_id: UUID | None, author: User | None, most: Limits, now: datetime
+) -> dict[str, Used]:
     since = first_id(midnight(now))
     turns, cycles = Turn.objects.filter(pk__gte=since), Cycle.objects.filter(pk__gte=since)
     found = {}
     if most.user and author is not None:
         found["user"] = _sum(_of_turns(turns.filter(author=author)))
-    if most.resource:
+    if most.resource and thread_id is not None:
         of = Thread.objects.filter(pk=thread_id).values("resource")
         found["resource"] = _sum(
             _of_turns(turns.filter(thread__resource__in=of)),

@@ -32,6 +32,8 @@ PDF = "application/pdf"
 TYPES = IMAGE_TYPES | {PDF} | TEXT_TYPES
 WELCOME = "Attach a picture (PNG, JPEG, GIF, WebP), a PDF or a file of plain text."
 
+#: A few bytes can unfold to any number of pixels, in the browser of whoever looks.
+MOST_PIXELS = 50_000_000
 TOKEN_LASTS = timedelta(days=1)
 LONGEST_NAME = 100
 MOST_HANDED_IN = 100
@@ -94,14 +96,24 @@ def checked_type(name: str, data: bytes) -> str:
     if not found:
         raise BadFile(f"{name} is of a kind that cannot be attached. {WELCOME}")
     if found in IMAGE_TYPES:
-        if measure(data).width is None:
-            raise BadFile(f"{name} is a damaged picture. Save it anew and attach that.")
+        _check_picture(name, data)
         return found
     if found == PDF:
         return found
     if named in IMAGE_TYPES or named == PDF:
         raise BadFile(f"{name} is not what its name says: its content is text. {WELCOME}")
     return named if named in TEXT_TYPES and named != "application/json" else found
+
+
+def _check_picture(name: str, data: bytes) -> None:
+    extent = measure(data)
+    if extent.width is None or extent.height is None:
+        raise BadFile(f"{name} is a damaged picture. Save it anew and attach that.")
+    if extent.width * extent.height > MOST_PIXELS:
+        raise BadFile(
+            f"{name} has {extent.width:,} × {extent.height:,} pixels, more than "
+            f"{MOST_PIXELS // 1_000_000} million. Attach a smaller one."
+        )
 
 
 def token_of(thread_id: UUID, attached: Attached) -> str:

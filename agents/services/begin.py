@@ -17,14 +17,16 @@ from pydantic_ai import CancellationToken
 from pydantic_ai.messages import ModelMessage
 
 from memory.messages import user_prompt
+from memory.models.record import RecordMoved
 from memory.models.state import State
 from memory.models.swift import FromNow, columns, insert, now_in_sql, read_row, swap, width
 from memory.publish import publish
 from memory.services.append import append_within
 from memory.services.early import early_of, gap_before
-from memory.services.kept import Raw, keep_texts
+from memory.services.kept import Raw
 from memory.services.look import look_with, read, view_of
 from memory.services.prepare import Prepared, plain, prepare_from
+from memory.services.texts import keep_texts
 
 from ..events import TurnStarted
 from ..models import AgentProfile, RequestSnapshot, Turn, lease
@@ -67,9 +69,9 @@ class Running:
         """Renew the lease, first of all writes. Raises TurnLost."""
         self.turn.renew(draft_text="")
 
-    def record(self, step: int, prepared: Prepared) -> None:
-        """Keep what a request consists of."""
-        snapshot(self.turn, step, prepared, self.told)
+    def record(self, step: int, prepared: Prepared, *, again: bool = False) -> None:
+        """Keep what a request consists of; ``again`` when the step was sent otherwise before."""
+        snapshot(self.turn, step, prepared, self.told, again=again)
         self.prepared, self.since = prepared, []
 
     def stored(self, message: Raw) -> None:
@@ -144,6 +146,8 @@ def _start(found: _Open, at: datetime, *, prepares: bool = True) -> Running | No
             running = _started(found, at, prepares=prepares)
     except IntegrityError:
         return None  # Another turn of the thread is running; its end starts the next.
+    except RecordMoved:
+        return _start(found, at, prepares=False)  # Edited or erased meanwhile; prepared once begun.
     except NotPrepared:
         # Memory must not keep a turn from starting; the request is prepared once more.
         logger.exception("The first request of turn %s was not prepared.", found.turn.pk)
@@ -161,7 +165,8 @@ def _started(found: _Open, at: datetime, *, prepares: bool) -> Running | None:
     turn.first_position = state.thread.last_position + 1
     if not _take(turn):
         return None
-    prompt = append_within(turn.thread_id, [_prompt(turn, state, at)], at=at)[0]
+    new, model = _prompt(turn, state, at), state.actor_model
+    prompt = append_within(turn.thread_id, [new], at=at, model=model)[0]
     if prompt.position != turn.first_position:
         # Somebody else appended since the thread was read.
         turn.first_position = prompt.position
@@ -196,6 +201,8 @@ def _prepare(running: Running, state: State, prompt: Raw) -> None:
         prepared = running.first = _first(state, prompt, running)
         if prepared is not None and not prepared.wait_seconds:
             running.record(1, prepared)
+    except RecordMoved:
+        raise
     except Exception as error:
         # Whatever fails in memory: who begins the turn logs it and begins without.
         raise NotPrepared from error
@@ -229,13 +236,19 @@ def _take(turn: Turn) -> bool:
 
 
 def snapshot(
-    turn: Turn, step: int, prepared: Prepared, besides: Sequence[Told] = ()
+    turn: Turn,
+    step: int,
+    prepared: Prepared,
+    besides: Sequence[Told] = (),
+    *,
+    again: bool = False,
 ) -> RequestSnapshot:
     """Record what a request consists of; what it says is kept once, under its hash.
 
-    ``besides`` is what the agent is told with every request.
+    ``besides`` is what the agent is told with every request. With ``again`` it takes the place
+    of what was recorded of this step. Raises RecordMoved when memory was edited or erased since
+    it was read: what is gone must not be recorded anew.
     """
-    keep_texts([*(each.text for each in besides), *prepared.texts])
     always = sum(each.tokens for each in besides)
     fields: dict[str, Any] = {
         "revision": prepared.revision,
@@ -245,5 +258,17 @@ def snapshot(
         "hash": request_hash(besides, prepared),
     }
     row = RequestSnapshot(turn=turn, step=step, **fields)
-    insert(row)
+    texts = [*(each.text for each in besides), *prepared.texts]
+    record = prepared.view.record if prepared.view is not None else None
+    # The record first: so does who erases, before any request or text goes.
+    if again:
+        if record is not None:
+            record.hold()
+        turn.requests.filter(step=step).delete()
+    if record is None:
+        insert(row)
+        keep_texts(texts, of=turn.thread_id)
+    else:
+        record.insert_beside(row)
+        keep_texts(texts, of=(record.pk, record.epoch))
     return row

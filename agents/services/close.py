@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
 from decimal import Decimal
@@ -21,6 +22,8 @@ from memory.services.kept import Raw
 
 from ..events import TurnClosed
 from ..models import Turn
+
+logger = logging.getLogger(__name__)
 
 DIED = "The server stopped while this was being answered."
 
@@ -83,11 +86,22 @@ def _returns_of_open_calls(turn: Turn) -> Sequence[ModelMessage]:
 
 
 def close_lapsed(thread_id: UUID | None = None) -> int:
-    """Close turns whose process died as interrupted, with what they had said; return how many."""
+    """Close turns whose process died as interrupted, with what they had said; return how many.
+
+    One that cannot be closed is left to the next time, and keeps no other.
+    """
     lapsed = Turn.objects.lapsed()
     if thread_id is not None:
         lapsed = lapsed.filter(thread=thread_id)
-    return sum(_take_over(turn) for turn in lapsed)
+    return sum(_closed(turn) for turn in lapsed)
+
+
+def _closed(turn: Turn) -> int:
+    try:
+        return _take_over(turn)
+    except Exception:
+        logger.exception("The lapsed turn %s could not be closed.", turn.pk)
+        return 0
 
 
 def _take_over(turn: Turn) -> int:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from datetime import datetime
 from typing import TYPE_CHECKING
 from uuid import UUID
 
@@ -10,14 +11,15 @@ from django.db import transaction
 from django.db.models import Min, Q, QuerySet
 
 from memory import media
-from memory.models import Blob, Cycle, Resource, Revision, Thread
+from memory.models import Blob, Resource, Revision, Thread
 from memory.services import erase as memory
 from memory.services.blank import ERASED
 from memory.services.change import Refused
 from memory.services.erase import Erased
 
-from ..models import RequestSnapshot, Turn
+from ..models import RequestSnapshot, Turn, TurnQuerySet
 from .attach import waiting
+from .send import withdraw
 from .told import KINDS
 
 if TYPE_CHECKING:
@@ -60,9 +62,17 @@ def erase_line(line_id: UUID, *, author: User | None = None, reason: str = "") -
 
 @transaction.atomic
 def erase_thread(
-    thread_id: UUID, *, copies: bool = True, author: User | None = None, reason: str = ""
+    thread_id: UUID,
+    *,
+    copies: bool = True,
+    author: User | None = None,
+    reason: str = "",
+    idle_since: datetime | None = None,
 ) -> Erased:
-    """Destroy a conversation with everything about it. Raises Refused while a turn runs."""
+    """Destroy a conversation with everything about it. Raises Refused while a turn runs.
+
+    With ``idle_since`` also when anything happened in it from then on, or a prompt waits.
+    """
     _idle(thread_id)
     own = Turn.objects.filter(thread=thread_id)
     turns, blocks = own.count(), _blocks(RequestSnapshot.objects.filter(turn__in=own))
@@ -73,7 +83,7 @@ def erase_thread(
         keep=waiting(),
         author=author,
         reason=reason,
-        last_look=lambda: _nobody_begins(thread_id),
+        last_look=lambda: _last_look(thread_id, idle_since),
     )
     report.counts.update({"turns": turns, "requests": requests})
     report.counts["media"] += len(media.destroy(files, keep=waiting()))
@@ -103,22 +113,29 @@ def erase_resource(resource: Resource) -> Erased:
 
 @transaction.atomic
 def erase_person(person: User, *, author: User | None = None, reason: str = "") -> Erased:
-    """Destroy what a person said: resources of theirs alone, and their turns in shared ones.
+    """Destroy what a person said: resources of theirs alone, and their turns in all others.
 
-    Their membership ends, and their name goes from every revision. The account stays.
+    Prompts of theirs that wait are taken back, their membership ends, and their name goes from
+    every revision. The account stays. Raises Refused while a turn of theirs runs.
     """
     total = Erased()
-    for resource in Resource.objects.filter(members=person):
-        if resource.members.count() == 1:
+    said = Turn.objects.filter(author=person)
+    _take_back(said)
+    # What was said in a resource stays said when its author leaves.
+    spoke = Q(pk__in=said.values("thread__resource"))
+    for resource in Resource.objects.filter(Q(members=person) | spoke).distinct():
+        if list(resource.members.all()) == [person]:
             total.counts.update(erase_resource(resource).counts)
             continue
         for thread_id, first, last in _said(person, resource):
             done = erase_messages(thread_id, first, last, author=author, reason=reason)
             total.counts.update(done.counts)
         resource.members.remove(person)
-    total.counts["prompts"] += Turn.objects.filter(author=person).update(
+    files = _files(said)
+    total.counts["prompts"] += said.update(
         author=None, prompt=ERASED, attachments=[], draft_text="", error=""
     )
+    total.counts["media"] += len(media.destroy(files, keep=waiting()))
     Revision.objects.filter(author=person).update(author=None)
     return total
 
@@ -126,7 +143,15 @@ def erase_person(person: User, *, author: User | None = None, reason: str = "") 
 def _said(person: User, resource: Resource) -> list[tuple[UUID, int, int]]:
     turns = Turn.objects.filter(author=person, thread__resource=resource)
     spans = turns.values_list("thread", "first_position", "last_position")
-    return [(thread, first, last) for thread, first, last in spans if first and last]
+    return [(thread, first, last or first) for thread, first, last in spans if first]
+
+
+def _take_back(turns: TurnQuerySet) -> None:
+    """Withdraw prompts that wait. Raises Refused when one has become a message meanwhile."""
+    for thread_id, number in turns.waiting().values_list("thread", "number"):
+        withdraw(thread_id, number)
+    if turns.running().exists():
+        raise Refused(BUSY)
 
 
 def _idle(thread_id: UUID) -> None:
@@ -134,6 +159,15 @@ def _idle(thread_id: UUID) -> None:
     taken = _open(thread_id).select_for_update()
     if Status.RUNNING in set(taken.values_list("status", flat=True)):
         raise Refused(BUSY)
+
+
+def _last_look(thread_id: UUID, idle_since: datetime | None) -> None:
+    _nobody_begins(thread_id)
+    if idle_since is None:
+        return
+    resting = Thread.objects.filter(pk=thread_id, last_active_at__lt=idle_since)
+    if _open(thread_id).exists() or not resting.exists():
+        raise Refused("The conversation went on meanwhile.")
 
 
 def _nobody_begins(thread_id: UUID) -> None:
@@ -196,16 +230,10 @@ def _drop(hashes: set[str], report: Erased) -> None:
     """
     chosen = Q(hash__in=hashes)
     if report.since is not None:
-        chosen |= Q(created_at__gte=report.since - memory.CLOCKS)
-    stored = set(Blob.objects.filter(chosen).values_list("hash", flat=True))
-    if stored:
-        stored -= _blocks(RequestSnapshot.objects.all())
-        stored -= _asked(stored)
-        report.counts["texts"] += Blob.objects.filter(hash__in=stored).delete()[0]
+        chosen |= Q(kept_at__gte=report.since - memory.CLOCKS)
+    stored = Blob.objects.filter(chosen).values_list("hash", flat=True)
+    report.counts["texts"] += Blob.objects.let_go(stored, used=_used)
 
 
-def _asked(hashes: set[str]) -> set[str]:
-    """Return those of some texts that a cycle was asked or answered with."""
-    calls = Cycle.objects.filter(Q(request_hash__in=hashes) | Q(reply_hash__in=hashes))
-    pairs = calls.values_list("request_hash", "reply_hash")
-    return {digest for pair in pairs for digest in pair}
+def _used(hashes: set[str]) -> set[str]:
+    return _blocks(RequestSnapshot.objects.all()) | memory.asked(hashes)

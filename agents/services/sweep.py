@@ -14,9 +14,9 @@ def sweep() -> int:
     Conversations that were deleted a while ago are destroyed, failures to sign in forgotten.
     """
     closed = close_lapsed()
-    discard.sweep()
-    sign_in.sweep()
     waiting = Turn.objects.waiting().order_by().values_list("thread_id", flat=True).distinct()
     for thread_id in waiting:
         turns.dispatch(thread_id)
+    discard.sweep()
+    sign_in.sweep()
     return closed

@@ -11,12 +11,13 @@ import asyncio
 import logging
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
+from functools import partial
 from typing import Any
 from uuid import UUID
 
 from asgiref.sync import sync_to_async
 from django.conf import settings
-from django.db import transaction
+from django.db import close_old_connections, transaction
 from django.utils import timezone
 from pydantic_ai import Agent, CancellationToken, RunUsage
 from pydantic_ai.exceptions import RunCancelled
@@ -43,6 +44,7 @@ from memory.services.prepare import Prepared, due
 from .. import costs
 from ..actor import build
 from ..aloud import Aloud
+from ..away import insist, is_away
 from ..events import TurnDelta
 from ..models import Turn, TurnLost
 from ..patient import Patient
@@ -54,6 +56,8 @@ logger = logging.getLogger(__name__)
 
 DELTA_SECONDS = 0.08
 DRAFT_SECONDS = 1.0
+
+AWAY = "The database did not answer while this was being answered. Try again in a moment."
 
 _STOPS: dict[UUID, CancellationToken] = {}
 
@@ -90,7 +94,7 @@ async def _run(running: Running, resolve: Resolve) -> Running | None:
         async with _kept(running):
             await _answer(running, memory, resolve)
         held = [] if memory.held is None else [memory.held]
-        return await sync_to_async(_close_and_begin)(running, held)
+        return await insist(partial(_close_and_begin, running, held))
     except RunCancelled:
         await _end(running, Turn.Status.STOPPED, messages=_last_words(running, memory))
     except TurnLost:
@@ -98,7 +102,7 @@ async def _run(running: Running, resolve: Resolve) -> Running | None:
     except Exception as error:  # noqa: BLE001 - whatever fails is told to the user in a sentence
         logger.info("Turn %s failed: %s", turn.pk, error)
         ours = isinstance(error, llm.ModelUnavailable | AgentMissing | ContextOverflow)
-        sentence = str(error) if ours else llm.explain(error)
+        sentence = str(error) if ours else AWAY if is_away(error) else llm.explain(error)
         words = _last_words(running, memory)
         await _end(running, Turn.Status.FAILED, error=sentence, messages=words)
     finally:
@@ -122,14 +126,13 @@ def _memory(running: Running, resolve: Resolve) -> TurnMemory:
         stored=running.stored,
         resolve=resolve,
         holds_last=True,
+        model_name=running.profile.model_name if running.profile is not None else "",
     )
 
     def record(step: int, prepared: Prepared) -> None:
         if memory.overflowed:
-            # A step that is sent again is recorded as it was sent last, and has said nothing yet.
-            running.turn.requests.filter(step=step).delete()
             running.text = ""
-        running.record(step, prepared)
+        running.record(step, prepared, again=memory.overflowed)
 
     memory.record = record
     return memory
@@ -146,7 +149,11 @@ async def _answer(running: Running, memory: TurnMemory, resolve: Resolve) -> Non
     options = view.options if view is not None else None
     agent = build(
         profile,
-        model=Aloud(Patient(model, tries=settings.MODEL_TRIES), Hearing(running)),
+        model=Aloud(
+            Patient(model, tries=settings.MODEL_TRIES),
+            Hearing(running),
+            silence=settings.MODEL_SILENCE,
+        ),
         memory=memory,
         options=options,
     )
@@ -249,6 +256,7 @@ async def _keep(running: Running) -> None:
         except Exception:
             # A database that is away for a moment must not end the answer.
             logger.warning("Turn %s was not renewed.", running.turn.pk, exc_info=True)
+            await sync_to_async(close_old_connections)()
 
 
 def _save_draft(running: Running) -> bool:
@@ -273,7 +281,7 @@ async def _end(
     running: Running, status: Turn.Status, *, error: str = "", messages: Sequence[ModelMessage]
 ) -> None:
     try:
-        await sync_to_async(close)(running, status, error=error, messages=messages)
+        await insist(partial(close, running, status, error=error, messages=messages))
     except TurnLost:
         logger.warning("Turn %s was taken over by another process.", running.turn.pk)
 

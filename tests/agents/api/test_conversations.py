@@ -6,6 +6,7 @@ from agents.audit import AuditEntry
 from agents.models import AgentProfile, Turn
 from agents.services.send import MOST_WAITING
 from agents.services.thread import start
+from agents.sockets import sockets
 from memory.models import Message, Thread
 
 pytestmark = pytest.mark.django_db
@@ -269,3 +270,16 @@ def test_what_fails_unforeseen_is_a_problem_without_its_innards(member, world):
 
     status, sentence = member.problem("GET", f"/threads/{world.thread.pk}/export?format=md")
     assert (status, "odd" in sentence) == (500, False)
+
+
+def test_a_stream_too_many_is_refused_before_anything_is_sent(member, world, ada, settings):
+    settings.SOCKETS_PER_USER = 1
+    sockets.enter(ada.pk)
+    path = f"/threads/{world.thread.pk}"
+    try:
+        status, said = member.problem("POST", f"{path}/messages?stream=true", {"text": "Late"})
+        assert member.call("GET", f"{path}/turns/1/stream").status_code == 429
+    finally:
+        sockets.leave(ada.pk)
+    assert (status, "close others" in said) == (429, True)
+    assert not Turn.objects.filter(prompt="Late").exists()

@@ -12,10 +12,12 @@ from django.utils import timezone
 from agents.limits import MINUTE
 from agents.models import Turn
 from agents.services.branch import branch
+from agents.services.fork import fork
 from agents.services.send import LimitReached, retry, send
 from agents.services.thread import start
 from memory.models import Cycle, MemoryRecord, Resource, Thread
 from memory.models.ids import first_id
+from tests.memory.services import play
 
 pytestmark = pytest.mark.django_db
 
@@ -70,6 +72,17 @@ def test_who_sends_too_fast_waits_until_the_first_of_a_minute_is_past(settings, 
     Turn.objects.filter(pk=first.pk).update(created_at=timezone.now() - MINUTE)
     send(thread.pk, "three", author=ada)
     assert Turn.objects.count() == 3
+
+
+def test_what_a_fork_copied_was_sent_once(settings, thread, ada):
+    settings.SENDS_PER_MINUTE = 2
+    send(thread.pk, "one", author=ada)
+    play.talk(thread, 1)
+    Turn.objects.update(status="done", first_position=1, last_position=2)
+    for _ in range(3):
+        child = fork(thread.pk, 2)
+    send(child.pk, "two", author=ada)
+    assert reached(child.pk, "three", author=ada).limit == "messages per minute"
 
 
 def test_others_are_not_counted_nor_what_nobody_sent(settings, thread, ada, ben):

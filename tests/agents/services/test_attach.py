@@ -37,6 +37,9 @@ def given(name, data, declared="application/octet-stream"):
         ("data.json", b"{broken", "text/plain"),
         ("main.py", b"print('hi')", "text/plain"),
         ("README", "Grüße".encode(), "text/plain"),
+        ("drawing.svg", b"<svg onload='alert(1)'/>", "text/plain"),
+        ("page.html", b"<script>alert(1)</script>", "text/plain"),
+        ("large.gif", gif(7_000, 7_000), "image/gif"),
     ],
 )
 def test_a_file_is_what_its_content_shows(name, data, media_type):
@@ -53,6 +56,11 @@ def test_a_file_is_what_its_content_shows(name, data, media_type):
         ("photo.png", b"<html>", "photo.png is not what its name says: its content is text."),
         ("plan.pdf", b"hello", "plan.pdf is not what its name says"),
         ("photo.png", png(2, 2)[:12], "photo.png is a damaged picture. Save it anew"),
+        (
+            "bomb.gif",
+            gif(60_000, 60_000),
+            "bomb.gif has 60,000 × 60,000 pixels, more than 50 million",
+        ),
     ],
 )
 def test_a_file_that_cannot_be_taken_says_what_to_do(name, data, told):

@@ -1,7 +1,10 @@
 import pytest
+from django.core.files.uploadedfile import SimpleUploadedFile
 
 from agents.models import RequestSnapshot, Turn
 from agents.om.turns import check_turns, stored_turns
+from agents.services.attach import take
+from agents.services.begin import begin
 from agents.services.erase import (
     erase_line,
     erase_messages,
@@ -10,7 +13,8 @@ from agents.services.erase import (
     erase_thread,
 )
 from agents.services.fork import fork
-from memory.models import Blob, Resource, Revision, Thread
+from agents.services.send import send
+from memory.models import Blob, Media, Message, Resource, Revision, Thread
 from memory.models.blob import digest
 from memory.services.change import Refused
 from memory.services.forget import forget
@@ -33,7 +37,7 @@ def done(world, turns):  # noqa: F811
         status="done", last_position=10, lease_token=None, finished_at="2026-03-02T10:00Z"
     )
     Blob.objects.keep(["The agent's instructions", "Memory of bees"])
-    Blob.objects.filter(text="The agent's instructions").update(created_at="2026-03-01T10:00Z")
+    Blob.objects.filter(text="The agent's instructions").update(kept_at="2026-03-01T10:00Z")
     for turn in turns:
         RequestSnapshot.objects.create(
             turn=turn,
@@ -146,3 +150,34 @@ def test_of_a_person_among_others_only_what_they_said_goes(world, done, ada, ben
     assert not Revision.objects.filter(author=ada).exists()
     assert report.counts["messages"] == 2
     assert wrong() == []
+
+
+def test_what_a_person_said_goes_from_a_resource_they_left_too(world, done, ada, ben):
+    world.thread.resource.members.set([ben])
+    done.exclude(number=2).update(author=ben)
+
+    erase_person(ada)
+    assert held("bees") == []
+    assert texts(world.record) == ["Ada asked for the time", "Ada asks about honey"]
+    assert done.get(number=1).prompt == "Tell me about time."
+
+
+def test_a_prompt_of_the_person_that_waits_is_taken_back_with_its_file(world, done, ada, ben):
+    world.thread.resource.members.set([ada, ben])
+    file = take(SimpleUploadedFile("bees.txt", b"All about bees"))
+    send(world.thread.pk, "More of bees", author=ada, attachments=[file])
+
+    erase_person(ada)
+    assert begin(world.thread.pk) is None
+    assert not Media.objects.filter(hash=file["hash"]).exists()
+    assert Turn.objects.latest("number").status == "withdrawn"
+    assert not Message.objects.filter(text__contains="(erased)", position__gt=10).exists()
+
+
+def test_a_person_is_not_erased_while_they_are_answered(world, turns, ada, ben):  # noqa: F811
+    world.thread.resource.members.set([ada, ben])
+    Turn.objects.filter(status="running").update(author=ada)
+
+    with pytest.raises(Refused, match="Stop it first"):
+        erase_person(ada)
+    assert ada in world.thread.resource.members.all()

@@ -4,12 +4,14 @@ from datetime import timedelta
 import pytest
 from asgiref.sync import sync_to_async
 from django.db.models import F
+from django.utils import timezone
 from pydantic_ai.messages import ModelResponse, ToolCallPart
 
 from agents.models import Turn, TurnLost
 from agents.services.begin import begin
 from agents.services.close import close_lapsed
 from agents.services.sweep import sweep
+from agents.services.thread import start
 from agents.services.turn import close, run_turns
 from memory.models import Message
 from memory.services.append import append
@@ -66,6 +68,22 @@ async def test_the_sweep_closes_what_lapsed_and_wakes_what_waits(thread, bell):
 
     assert await statuses() == ["interrupted", "waiting"]
     assert bell.rung == [thread.pk]
+
+
+async def test_a_turn_that_cannot_be_closed_keeps_no_other_and_no_prompt(thread, bell, profile):
+    other = await sync_to_async(start)(thread.resource, profile)
+    for each in (thread, other):
+        await ask(each, "one", "two")
+        await sync_to_async(begin)(each.pk)
+    # What comes after the prompt cannot be read.
+    await sync_to_async(append)(thread.pk, [ModelResponse(parts=[])], at=timezone.now())
+    await Message.objects.filter(thread=thread, position=2).aupdate(payload={"kind": "unknown"})
+    await lapse()
+    bell.rung.clear()
+    assert await sync_to_async(sweep)() == 1
+
+    assert not await Turn.objects.filter(thread=other, status="running").aexists()
+    assert set(bell.rung) == {thread.pk, other.pk}
 
 
 async def test_a_runner_that_lost_its_turn_writes_nothing_more(thread):
