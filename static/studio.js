@@ -61,21 +61,30 @@
     else if (Date.now() - lostAt > 15000) show("polling");
   };
   const over = (text) => { ended = text; one("#sign-in-again").hidden = text !== "Signed out"; judge(); };
+  // A request of somebody signed out is led on to the sign-in page, which must not pass for its answer.
+  const heard = (answer) => {
+    if (answer.redirected && new URL(answer.url).pathname === new URL(one("#sign-in-again").href).pathname) {
+      over("Signed out");
+      return new Response("You are signed out. What you typed is still here: copy it, then sign in again.", { status: 401, headers: { "Content-Type": "text/plain" } });
+    }
+    return answer;
+  };
+  const get = async (url, headers = {}) => heard(await fetch(url, { headers: { "HX-Request": "true", ...headers } }));
+  // The page's own token: whoever signs in meanwhile has another, and sends nothing from here.
   const token = () => one("[name=csrfmiddlewaretoken]").value;
-  const post = (url, fields = {}) => fetch(url, {
-    method: "POST",
-    body: fields instanceof FormData ? fields : new URLSearchParams({ ...fields, csrfmiddlewaretoken: token() }),
-    headers: { "HX-Request": "true", "X-CSRFToken": token() },
-  });
+  const post = async (url, fields = {}, options = {}) => {
+    const body = fields instanceof FormData ? fields : new URLSearchParams(fields);
+    body.set("csrfmiddlewaretoken", token());
+    return heard(await fetch(url, { ...options, method: "POST", body, headers: { "HX-Request": "true" } }));
+  };
   const swap = (text) => htmx.swap({ sourceElement: one("#studio"), target: one("#studio"), swap: "none", text });
 
   // ---- regions: ask again for this page's address, and take what differs
   let asking = null, again = false;
   const ask = async () => {
     const from = document.body.dataset.regions;
-    const answer = await fetch(from ? `${from}?${new URLSearchParams(etags())}` : location.href, { headers: { "HX-Request": "true", "X-Regions": JSON.stringify(etags()) } });
-    if (answer.redirected || answer.status === 401) over("Signed out");
-    else if (answer.status === 404) over("Not available");
+    const answer = await get(from ? `${from}?${new URLSearchParams(etags())}` : location.href, { "X-Regions": JSON.stringify(etags()) });
+    if (answer.status === 404) over("Not available");
     else if (answer.ok) { const text = await answer.text(); if (text) await swap(text); return true; }
     return false;
   };
@@ -98,7 +107,7 @@
     const dialog = one("#drawer");
     let text = "<p class=\"notice bad\">This could not be loaded. Is the server there?</p>";
     try {
-      const answer = await fetch(url, { headers: { "HX-Request": "true" } });
+      const answer = await get(url);
       text = answer.ok ? await answer.text() : `<p class="notice bad">This could not be loaded (${answer.status}).</p>`;
     } catch { /* said in the drawer */ }
     one("#drawer-body").innerHTML = text;
@@ -122,7 +131,7 @@
     const mine = ++typed, url = new URL(found, location.href);
     url.searchParams.set("q", one("#finder-field").value);
     try {
-      const answer = await fetch(url, { headers: { "HX-Request": "true" } });
+      const answer = await get(url);
       if (mine === typed) one("#finder-results").innerHTML = answer.ok ? await answer.text() : "<p class=\"caption\">The search failed.</p>";
     } catch { one("#finder-results").innerHTML = "<p class=\"caption\">The server cannot be reached.</p>"; }
     choose(0);
@@ -252,7 +261,7 @@
   window.addEventListener("online", judge);
   window.addEventListener("offline", judge);
 
-  window.studio = { one, all, on, memory, hooks, keys, acts, say, toast, refresh, post, settle, swap, open: drawer, transmit, tick, etags, state: () => state };
+  window.studio = { one, all, on, memory, hooks, keys, acts, say, toast, refresh, get, post, settle, swap, open: drawer, transmit, tick, etags, state: () => state };
   syncClock(document.body.dataset.now);
   tick();
   if (one("#single-keys")) one("#single-keys").checked = memory.get("om-single-keys") !== false;

@@ -16,7 +16,6 @@ from agents.access import Role, resources_for, role_of, threads_for
 from agents.consumers import (
     BROKEN,
     NOT_FOUND,
-    RECHECK_SECONDS,
     SIGNED_OUT,
     TOO_MANY,
     BadFrame,
@@ -43,7 +42,6 @@ class StudioConsumer(CountedConsumer):
     too many pages open.
     """
 
-    groups: list[str]
     telling: asyncio.Task[None] | None = None
     #: What moved and was not told yet: of many movements, the last.
     untold = ""
@@ -78,7 +76,8 @@ class StudioConsumer(CountedConsumer):
         # What moved between the page's rendering and now was heard by nobody: it asks once.
         await self._send("watching")
 
-    async def disconnect(self, code: int) -> None:
+    def leave(self) -> None:
+        """Watch for the page no longer, and tell it nothing more."""
         hub().leave(self)
         if self.telling is not None:
             self.telling.cancel()
@@ -100,8 +99,15 @@ class StudioConsumer(CountedConsumer):
             parsed(text_data)
         except BadFrame:
             return
-        if monotonic() - self.checked_at > RECHECK_SECONDS and (code := await self._checked()):
+        await self._still_welcome()
+
+    async def _still_welcome(self) -> bool:
+        """Close the socket of somebody who signed out or may no longer watch."""
+        if self.in_doubt and (code := await self._checked()):
             await self.close(code)
+            self.leave()
+            return False
+        return True
 
     async def moved(self, kind: str) -> None:
         """Tell the page in a moment, once for all that moves until it can take it."""
@@ -112,6 +118,8 @@ class StudioConsumer(CountedConsumer):
     async def _tell(self) -> None:
         while self.untold:
             await asyncio.sleep(COALESCE_SECONDS)
+            if not await self._still_welcome():
+                return
             kind, self.untold = self.untold, ""
             await self._send("moved", what=kind)
 

@@ -7,6 +7,10 @@ a movement in two ways. Events reach it through the groups of threads and record
 an event can be lost, and a resource has no group, the hub compares a small *stamp* of every
 watched scope with the last one, once a second, a statement or two for all pages of the
 process. A page that is told twice finds that nothing differs.
+
+Resources and everything grow without end, and so does counting them. Each second they get a
+glance, which sees what happens all the time; they are counted as soon as the last count is a small
+part of the time since.
 """
 
 from __future__ import annotations
@@ -15,6 +19,7 @@ import asyncio
 import logging
 from collections import defaultdict
 from collections.abc import Collection, Iterable
+from time import monotonic
 from typing import Any, NamedTuple, Protocol
 from uuid import UUID
 from weakref import WeakKeyDictionary
@@ -25,11 +30,14 @@ from django.db.models.functions import Length
 
 from agents import stamps
 from agents.models import Turn
+from agents.studio import glance
 from memory.models import Cycle, MemoryRecord, Thread
 
 logger = logging.getLogger(__name__)
 
 WATCH_SECONDS = 1.0
+#: For how many times as long as a count took none is made.
+REST = 20.0
 MOST_SCOPES = 40
 
 
@@ -80,7 +88,10 @@ class Watcher(Protocol):
 class Hub:
     """Hold the open pages of one event loop and what each watches."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, rest: float = REST) -> None:
+        self._rest = rest
+        self._count_at = 0.0
+        self._counted: dict[Scope, Any] = {}
         self._watchers: dict[Watcher, frozenset[Scope]] = {}
         self._seen: dict[Scope, Any] = {}
         self._watching: asyncio.Task[None] | None = None
@@ -110,7 +121,12 @@ class Hub:
     async def look(self) -> None:
         """Compare everything that is watched with how it was, and tell whom it concerns."""
         watched = frozenset().union(*self._watchers.values()) if self._watchers else frozenset()
-        now = await database_sync_to_async(read)(watched)
+        if monotonic() >= self._count_at:
+            began = monotonic()
+            self._counted = await database_sync_to_async(count)(watched)
+            self._count_at = monotonic() + self._rest * (monotonic() - began)
+        seen = await database_sync_to_async(read)(watched)
+        now = {scope: (seen[scope], self._counted.get(scope)) for scope in watched}
         moved = {
             scope for scope in watched if scope in self._seen and self._seen[scope] != now[scope]
         }
@@ -129,16 +145,31 @@ def hub() -> Hub:
 
 
 def read(watched: Collection[Scope]) -> dict[Scope, Any]:
-    """Return a stamp for each scope: a value that differs once anything in it moved."""
+    """Return a stamp for each scope: a value that differs once it moved, as far as is cheap."""
+    keys = _by_kind(watched)
+    found: dict[Scope, Any] = dict.fromkeys(watched)
+    found |= _threads(keys["thread"]) | _records(keys["record"])
+    resources = glance.of_resources(keys["resource"])
+    found |= {Scope("resource", key): stamp for key, stamp in resources.items()}
+    if keys["everything"]:
+        found[Scope("everything", None)] = glance.of_everything()
+    return found
+
+
+def count(watched: Collection[Scope]) -> dict[Scope, Any]:
+    """Return for each resource, and for everything, a value that differs once anything moved."""
+    keys = _by_kind(watched)
+    found = _resources(keys["resource"])
+    if keys["everything"]:
+        found[Scope("everything", None)] = _everything()
+    return found
+
+
+def _by_kind(watched: Collection[Scope]) -> dict[str, set[Any]]:
     by_kind: dict[str, set[Any]] = defaultdict(set)
     for scope in watched:
         by_kind[scope.kind].add(scope.key)
-    found: dict[Scope, Any] = dict.fromkeys(watched)
-    found |= _threads(by_kind["thread"]) | _records(by_kind["record"])
-    found |= _resources(by_kind["resource"])
-    if by_kind["everything"]:
-        found[Scope("everything", None)] = _everything()
-    return {scope: found[scope] for scope in watched}
+    return by_kind
 
 
 def _threads(keys: Collection[UUID]) -> dict[Scope, Any]:

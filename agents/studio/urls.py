@@ -2,12 +2,16 @@
 
 from django.urls import include, path
 
-from agents.studio import views
+from agents.studio import looked, views
 from agents.studio.styleguide import styleguide
 
 urlpatterns = [
     path("find/", views.find, name="find"),
     path("scopes/", views.scopes, name="scopes"),
+    path("chat/looked", looked.threads, name="looked-at-threads"),
+    path("chat/<uuid:thread_id>/looked", looked.thread, name="looked-at-thread"),
+    path("memory/records/<uuid:record_id>/looked", looked.memory, name="looked-at-memory"),
+    path("memory/of/<slug:key>/looked", looked.memories, name="looked-at-memories"),
     path("styleguide/", styleguide, name="styleguide"),
     *(path(f"{page}/", views.newest, {"page": page}) for page in ("context", "timeline")),
     path("", include("agents.studio.home.urls")),

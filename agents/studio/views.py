@@ -6,7 +6,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from django.db.models import Q
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.urls import reverse
@@ -14,9 +13,9 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_GET
 
 from agents import words
-from agents.access import Right, may, resources_for, threads_for
+from agents.access import Right, leave_traces, may, resources_for, threads_for
 from agents.studio.respond import respond
-from memory.models import Line, Message, Resource, Thread
+from memory.models import Line, Message, Resource, Thread, holding
 
 #: The pages that show one thread, by their key in the navigation.
 OF_A_THREAD = {"chat", "memory", "context", "timeline", "settings"}
@@ -37,12 +36,16 @@ RECENT_THREADS = 50
 
 @dataclass(frozen=True)
 class Found:
-    """Hold one thing a search found: what it is, where it leads, and what it says."""
+    """Hold one thing a search found: what it is, where it leads, and what it says.
+
+    ``whose`` is the resource that said it, where it is text of a conversation.
+    """
 
     kind: str
     text: str
     href: str
     note: str = ""
+    whose: int | None = None
 
 
 @require_GET
@@ -59,14 +62,16 @@ def newest(request: HttpRequest, page: str) -> HttpResponse:
 def find(request: HttpRequest) -> HttpResponse:
     """Find pages, threads, resources, lines of memory and messages by their text."""
     text = request.GET.get("q", "").strip()[:200]
-    return _results(request, text, [*_found(request, text)])
+    found = [*_found(request, text)]
+    leave_traces(request, (each.whose for each in found if each.whose is not None))
+    return _results(request, text, found)
 
 
 def _found(request: HttpRequest, text: str) -> Iterator[Found]:
     places = [*PLACES, ("Lab", "/lab/")] if may(request.user, Right.LAB) else PLACES
     yield from (Found("page", name, url) for name, url in places if text.lower() in name.lower())
     threads = threads_for(request.user).order_by("-last_active_at")
-    for thread in threads.filter(title__icontains=text).select_related("resource")[:MOST]:
+    for thread in threads.filter(holding("title", text)).select_related("resource")[:MOST]:
         yield Found("thread", str(thread), f"/chat/{thread.pk}/", thread.resource.key)
     if len(text) < 2:
         return
@@ -78,25 +83,30 @@ def _found(request: HttpRequest, text: str) -> Iterator[Found]:
 
 def _lines(request: HttpRequest, text: str) -> Iterator[Found]:
     lines = Line.objects.filter(
-        text__icontains=text,
+        holding("text", text),
         since__isnull=False,
         until__isnull=True,
         observation__record__closed_at__isnull=True,
         observation__record__resource__in=resources_for(request.user),
     ).order_by("-observation__place", "-pk")
-    shown = lines.values_list("pk", "text", "observation__thread", "observation__record__thread")
-    for key, said, thread, alone in shown[:MOST]:
+    owner = "observation__record"
+    shown = lines.values_list(
+        "pk", "text", "observation__thread", f"{owner}__thread", f"{owner}__resource"
+    )
+    for key, said, thread, alone, whose in shown[:MOST]:
         if thread or alone:
             href = f"/memory/{thread or alone}/#line-{key}"
-            yield Found("memory", words.first_words(said, 90), href)
+            yield Found("memory", words.first_words(said, 90), href, whose=whose)
 
 
 def _messages(threads: Any, text: str) -> Iterator[Found]:
     recent = threads.values("pk")[:RECENT_THREADS]
     found = Message.objects.filter(thread__in=list(recent.values_list("pk", flat=True)))
-    for message in found.filter(text__icontains=text).order_by("-created_at")[:MOST]:
+    named = found.filter(holding("text", text)).select_related("thread")
+    for message in named.order_by("-created_at")[:MOST]:
         href = f"/chat/{message.thread_id}/?from={message.position}#message-{message.position}"
-        yield Found("message", words.first_words(_around(message.text, text), 90), href)
+        said, whose = words.first_words(_around(message.text, text), 90), message.thread.resource_id
+        yield Found("message", said, href, whose=whose)
 
 
 def _around(text: str, wanted: str) -> str:
@@ -105,7 +115,7 @@ def _around(text: str, wanted: str) -> str:
 
 
 def _resources(request: HttpRequest, text: str) -> Any:
-    named = Q(name__icontains=text) | Q(key__icontains=text)
+    named = holding("name", text) | holding("key", text)
     return resources_for(request.user).filter(named).order_by("key")
 
 
@@ -116,7 +126,7 @@ def scopes(request: HttpRequest) -> HttpResponse:
     text = request.GET.get("q", "").strip()[:200]
     page = request.GET.get("for", "")
     page = page if page in OF_A_THREAD else "chat"
-    named = Q(title__icontains=text) | Q(resource__key__icontains=text)
+    named = holding("title", text) | holding("resource__key", text)
     threads = threads_for(request.user).filter(named).order_by("-last_active_at")
     found = [_of_resource(each) for each in _resources(request, text)[:MOST]]
     found += [_of_thread(each, page) for each in threads.select_related("resource")[: 2 * MOST]]

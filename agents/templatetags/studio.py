@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from datetime import datetime
 from functools import lru_cache
 
 from django import template
+from django.conf import settings
 from django.template.loader import get_template
+from django.utils import timezone
 from django.utils.safestring import SafeString, mark_safe
 
+from agents import words
 from agents.log import Entry
 from agents.markdown import render_markdown
 
@@ -21,6 +25,12 @@ def markdown(text: str) -> SafeString:
 
 
 @register.filter
+def ago(at: str) -> str:
+    """Return how long ago a moment in ISO 8601 was, for a clock that no script goes on with."""
+    return words.ago(timezone.now(), datetime.fromisoformat(at))
+
+
+@register.filter
 @lru_cache(maxsize=8192)
 def entry_html(entry: Entry) -> SafeString:
     """Return the HTML of one entry of a log.
@@ -29,3 +39,12 @@ def entry_html(entry: Entry) -> SafeString:
     """
     html = get_template(f"chat/entry.html#{entry.template}").render({"entry": entry})
     return mark_safe(html)
+
+
+@register.simple_tag
+def temporary_ends() -> str:
+    """Return when a temporary conversation goes by itself, as the rest of a sentence."""
+    days = settings.KEPT_DAYS["temporary"]
+    if not days:
+        return "kept until it is discarded"
+    return f"erased once nobody wrote in it for {days} day{'' if days == 1 else 's'}"

@@ -124,7 +124,7 @@
     location.search = new URLSearchParams({ rev: high, with: low, view: "diff" });
   };
   const confirm = async (url) => {
-    const answer = await fetch(url, { headers: { "HX-Request": "true" } });
+    const answer = await window.studio.get(url);
     if (!answer.ok) { location.href = url; return; }
     one("#confirm-body").innerHTML = await answer.text();
     one("#confirm-title").textContent = one("#confirm-body [data-title]")?.dataset.title || "Restore";
@@ -174,6 +174,18 @@
     of.sort(([a], [b]) => (a - b) * by)[0]?.[1].click();
   };
   const changes = () => rows().filter((each) => each.hasAttribute("data-change"));
+
+  // How far this person has looked; what was new when they came stays marked while they are here.
+  let looked = 0;
+  const look = async () => {
+    const form = one("#looked"), latest = +one("#head").dataset.latest;
+    if (!form || document.hidden || latest <= looked || new URLSearchParams(location.search).has("rev")) return;
+    looked = latest;
+    try { if (!(await post(form.action, { through: latest }, { keepalive: true })).ok) looked = 0; } catch { looked = 0; }
+  };
+  window.studio.hooks.swap.push(look);
+  document.addEventListener("visibilitychange", look);
+  look();
 
   // A deep link to a line that is not shown here leads to where it stands, or last stood.
   const wanted = /^#line-([0-9a-f-]{36})$/.exec(location.hash)?.[1];

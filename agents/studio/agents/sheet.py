@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from django.conf import settings
-from django.db.models import Count, Max, OuterRef, Subquery
+from django.db.models import Count, Max, OuterRef, QuerySet, Subquery
 from django.http import QueryDict
 
 from agents import costs
@@ -37,9 +37,9 @@ class Card:
     wrong: str
 
 
-def cards() -> list[Card]:
-    """Return all agents, each with how many conversations have it, in one statement."""
-    mine = Thread.objects.there().filter(agent=OuterRef("slug")).order_by().values("agent")
+def cards(threads: QuerySet[Thread]) -> list[Card]:
+    """Return all agents, each with how many of some conversations have it, in one statement."""
+    mine = threads.filter(agent=OuterRef("slug")).order_by().values("agent")
     found = AgentProfile.objects.annotate(
         threads=Subquery(mine.annotate(of=Count("pk")).values("of")),
         active_at=Subquery(mine.annotate(of=Max("last_active_at")).values("of")),

@@ -12,9 +12,11 @@ from django.utils import timezone
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_GET, require_http_methods, require_POST
 
-from agents.access import Right, author, may, require, resources_for
+from agents.access import Forbidden, Right, author, may, require, resources_for, threads_for
 from agents.models import AgentProfile
 from agents.services import describe
+from agents.services.allow import allow_trial
+from agents.services.refusal import LimitReached
 from agents.studio.respond import respond
 from agents.studio.settings import history
 from memory.models import Thread
@@ -30,7 +32,8 @@ PAGE = "studio/agents/page.html"
 @require_GET
 def overview(request: HttpRequest) -> HttpResponse:
     """Show all agents."""
-    context = {"cards": sheets.cards(), "may_change": may(request.user, Right.ADMIN)}
+    cards = sheets.cards(threads_for(request.user))
+    context = {"cards": cards, "may_change": may(request.user, Right.ADMIN)}
     return respond(request, "studio/agents/index.html", context, page="agents")
 
 
@@ -79,6 +82,7 @@ def _page(request: HttpRequest, sheet: Sheet, *, status: int = 200, **more: obje
         "sheet": sheet,
         "agent": profile,
         "may_change": may(request.user, Right.ADMIN),
+        "may_try": may(request.user, Right.ADMIN) or author(request).resources.exists(),
         "problem": "" if "model" in sheet.wrong else sheets.unavailable(name),
         "memory": sheets.memory_in_words(profile),
         "threads": 0 if sheet.is_new else Thread.objects.filter(agent=profile.slug).count(),
@@ -119,7 +123,11 @@ def remove(request: HttpRequest, slug: str) -> HttpResponse:
 async def try_out(request: HttpRequest, slug: str = "") -> HttpResponse:
     """Ask the agent of the form one thing; nothing is stored."""
     sheet, zone = await sync_to_async(_asked)(request, slug)
-    found = await trial.ask(sheet.profile, request.POST.get("prompt", ""), zone=zone)
+    refusal = await sync_to_async(_refusal)(request)
+    if refusal:
+        found = trial.Trial(False, refusal, "not asked")
+    else:
+        found = await trial.ask(sheet.profile, request.POST.get("prompt", ""), zone=zone)
     if request.headers.get("HX-Request"):
         return await sync_to_async(render)(
             request, "studio/agents/parts.html#trial", {"trial": found}
@@ -129,12 +137,23 @@ async def try_out(request: HttpRequest, slug: str = "") -> HttpResponse:
     )
 
 
+def _refusal(request: HttpRequest) -> str:
+    """Return why the agent may not be asked now, as in a conversation; empty when it may."""
+    try:
+        allow_trial(request.POST.get("prompt", ""), author=author(request))
+    except LimitReached as reached:
+        return str(reached)
+    return ""
+
+
 def _asked(request: HttpRequest, slug: str) -> tuple[Sheet, ZoneInfo]:
     profile = get_object_or_404(AgentProfile, slug=slug) if slug else None
     if profile is None or not may(request.user, Right.ADMIN):
         # Who may not change an agent tries it as it is.
         require(request, Right.CHAT if profile else Right.ADMIN)
     resource = resources_for(request.user).filter(members=author(request)).first()
+    if resource is None and not may(request.user, Right.ADMIN):
+        raise Forbidden(Right.CHAT)  # Who may talk nowhere is answered nowhere.
     zone = ZoneInfo(resource.time_zone if resource else "UTC")
     if profile is not None and "instructions" not in request.POST:
         return Sheet(profile), zone

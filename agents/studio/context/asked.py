@@ -7,8 +7,10 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import urlencode
+from uuid import UUID
 
 from django.conf import settings
+from django.http import Http404
 from pydantic import ValidationError
 
 from agents.services.told import INSTRUCTIONS, TOOLS
@@ -38,20 +40,25 @@ SCOPES = MemoryRecord.Scope.values
 
 @dataclass(frozen=True)
 class Asked:
-    """Hold what to suppose. ``typed`` is what the fields of the form said."""
+    """Hold what to suppose. ``typed`` is what the fields of the form said.
+
+    ``elsewhere`` is the conversation that the draft is supposed to be sent in instead.
+    """
 
     draft: str = ""
     options: Mapping[str, Any] = field(default_factory=dict)
     scope: str = ""
     activate: bool = False
     drop: frozenset[str] = frozenset()
+    elsewhere: UUID | None = None
     typed: Mapping[str, str] = field(default_factory=dict)
     wrong: tuple[str, ...] = ()
 
     @property
     def supposes(self) -> bool:
         """Tell whether anything but a draft is supposed."""
-        return bool(self.options or self.scope or self.activate or self.drop)
+        more = self.scope or self.activate or self.drop or self.elsewhere
+        return bool(self.options or more)
 
     @property
     def query(self) -> str:
@@ -60,9 +67,12 @@ class Asked:
 
 
 def read(query: Mapping[str, str]) -> Asked:
-    """Return what a query asks to suppose; what is no number is said to be wrong."""
+    """Return what a query asks to suppose; what is no number is said to be wrong.
+
+    Raises Http404 when it names what cannot be a conversation.
+    """
     drops = {kind: f"without_{kind}" for kind in DROPPABLE}
-    names = ("draft", *OPTIONS, "scope", "activate", *drops.values())
+    names = ("draft", *OPTIONS, "scope", "activate", "elsewhere", *drops.values())
     typed = {name: query.get(name, "").strip() for name in names}
     options, wrong = {}, []
     for name, (kind, label, _) in OPTIONS.items():
@@ -78,9 +88,18 @@ def read(query: Mapping[str, str]) -> Asked:
         scope=typed["scope"] if typed["scope"] in SCOPES else "",
         activate=bool(typed["activate"]),
         drop=frozenset(kind for kind, name in drops.items() if typed[name]),
+        elsewhere=_id(typed["elsewhere"]),
         typed=typed,
         wrong=tuple(wrong),
     )
+
+
+def _id(text: str) -> UUID | None:
+    """Return the id a text is; None when it is empty. Raises Http404 for what is none."""
+    try:
+        return UUID(text) if text else None
+    except ValueError:
+        raise Http404("What is supposed names no conversation.") from None
 
 
 def refusals(state: State, asked: Asked) -> Iterator[str]:

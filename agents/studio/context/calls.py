@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from zoneinfo import ZoneInfo
 
 from agents import words
 from agents.markers import Fact, LineShown, line_shown, state_and_words, triggered
+from agents.studio.context.secrets import masked_text
 from memory.models import Blob, Cycle, Line, Message, Observation
 
 MOST_MESSAGES = 60
 MOST_ATTEMPTS = 20
+#: So much of a message is looked at for its first words, so that no key is cut in two there.
+BEGINNING = 4_000
 REFLECTS = (Cycle.Kind.REFLECT, Cycle.Kind.BUFFER_REFLECTION)
 
 
@@ -82,18 +85,24 @@ class Call:
     @property
     def request(self) -> str | None:
         """Return what was asked; None where it is not kept."""
-        return self._texts.get(self.cycle.request_hash)
+        return self._text(self.cycle.request_hash)
 
     @property
     def reply(self) -> str | None:
         """Return the raw reply; None where there is none, or it is not kept."""
-        return self._texts.get(self.cycle.reply_hash)
+        return self._text(self.cycle.reply_hash)
+
+    def _text(self, digest: str) -> str | None:
+        text = self._texts.get(digest)
+        return None if text is None else masked_text(text)
 
     @property
     def no_request(self) -> str:
         """Return why there is no request to show."""
         if self.cycle.status == Cycle.Status.RUNNING:
             return "The request is kept once the call has ended."
+        if self.cycle.status == Cycle.Status.CANCELLED:
+            return "The call was cancelled before its request was kept."
         if self.cycle.interrupted:
             return "The process that ran this call stopped before it could keep the request."
         return "The text is not kept any more; its hash is."
@@ -113,7 +122,11 @@ class Call:
         if self.observation is None:
             return []
         rows = Line.objects.filter(observation=self.observation, replaces__isnull=True)
-        return [Written(line_shown(r, self.zone), _fate(r)) for r in rows.order_by("ordinal")]
+        return [self._written(row) for row in rows.order_by("ordinal")]
+
+    def _written(self, row: Line) -> Written:
+        line = line_shown(row, self.zone)
+        return Written(replace(line, text=masked_text(line.text)), _fate(row))
 
     @cached_property
     def covered(self) -> Sequence[Covered]:
@@ -129,7 +142,7 @@ class Call:
                 "assistant" if kind == Message.Kind.RESPONSE else "user",
                 words.clock(at.astimezone(self.zone)),
                 tokens,
-                words.first_words(text[:400], 160),
+                words.first_words(masked_text(text[:BEGINNING]), 160),
             )
             for position, kind, at, tokens, text in found[:MOST_MESSAGES]
         ]

@@ -25,6 +25,7 @@ from agents.studio.context.differ import (
 )
 from agents.studio.context.inspected import ORDER, Inspected
 from agents.studio.context.rows import bar_of, rows_of, share
+from agents.studio.context.secrets import masked_text
 from agents.studio.context.sent import (
     MOST_LISTED,
     Sent,
@@ -90,12 +91,22 @@ def zone_of(thread: Thread) -> ZoneInfo:
 
 
 def ahead_context(
-    thread: Thread, ahead: Ahead, *, opened: Sequence[str], plain: Ahead | None = None
+    thread: Thread,
+    ahead: Ahead,
+    *,
+    opened: Sequence[str],
+    plain: Ahead | None = None,
+    place: Thread | None = None,
 ) -> dict[str, Any]:
-    """Return what the page of the next request shows; ``plain`` is it without suppositions."""
+    """Return what the page of the next request shows; ``plain`` is it without suppositions.
+
+    ``place`` is the conversation it would be sent in, where that is another one.
+    """
+    place = place or thread
     latest = latest_of(thread)
-    base = _base(latest)
-    inspected, zone = ahead.inspected, zone_of(thread)
+    # What another conversation is sent has nothing in common with what this one was.
+    base = _base(latest) if place == thread else None
+    inspected, zone = ahead.inspected, zone_of(place)
     shared = prefix(base, inspected) if base is not None else None
     rows = rows_of(
         inspected,
@@ -107,6 +118,7 @@ def ahead_context(
     )
     return {
         "title": "Next request",
+        "place": place,
         "at": ahead.now,
         "clock": f"{ahead.now.astimezone(zone):%H:%M:%S}",
         "model": ahead.profile.model_name if ahead.profile else "",
@@ -122,7 +134,7 @@ def ahead_context(
         "strip": strip_of(thread, latest, NEXT, zone),
         "older": url_of(latest[0]) if latest else "",
         "window_share": _of_window(inspected),
-        "simulated": _simulated(ahead, plain),
+        "simulated": _simulated(ahead, plain, place if place != thread else None),
         "asked": ahead.asked,
         "fields": [
             {"name": name, "label": label, "hint": hint, "value": ahead.asked.typed.get(name, "")}
@@ -144,12 +156,13 @@ def _base(latest: Sequence[RequestSnapshot]) -> Inspected | None:
     return inspected_of(latest[0])
 
 
-def _simulated(ahead: Ahead, plain: Ahead | None) -> str:
+def _simulated(ahead: Ahead, plain: Ahead | None, place: Thread | None) -> str:
     if plain is None:
         return ""
     more = ahead.total - plain.total
     change = f"{more:+,}".replace("-", "−") if more else "no"
-    return f"{change} tokens against the request as things are ({plain.total:,})"
+    there = f"Sent in “{place}” of {place.resource} instead: " if place is not None else ""
+    return f"{there}{change} tokens against the request as things are ({plain.total:,})"
 
 
 def _numbers(inspected: Inspected) -> dict[str, str]:
@@ -194,6 +207,7 @@ def sent_context(thread: Thread, sent: Sent, *, opened: Sequence[str]) -> dict[s
     reported = sent.reported
     return {
         "title": f"Request {name_of(snapshot)}",
+        "place": thread,
         "sent": sent,
         "snapshot": snapshot,
         "revision": snapshot.revision,
@@ -259,7 +273,8 @@ def _compared(kind: str, old: Inspected, new: Inspected) -> Compared:
     texts = [parts[0].text if parts else "" for parts in (before, after)]
     if texts[0] is None or texts[1] is None:
         return replace(one, gone=True)
-    return replace(one, lines=tuple(folded(list(lines(texts[0], texts[1])))))
+    shown = (masked_text(text or "") for text in texts)
+    return replace(one, lines=tuple(folded(list(lines(*shown)))))
 
 
 def _messages(before: Sequence[Any], after: Sequence[Any]) -> Iterator[Line]:
@@ -267,7 +282,7 @@ def _messages(before: Sequence[Any], after: Sequence[Any]) -> Iterator[Line]:
     moved = sorted(was.keys() ^ now.keys())
     for position in moved[:MOST_CHANGED]:
         said = now.get(position) or was[position]
-        text = f"message {position}: {words.first_words(said.text, 120)}"
+        text = f"message {position}: {words.first_words(masked_text(said.text), 120)}"
         yield Line("+" if position in now else "-", text)
     if len(moved) > MOST_CHANGED:
         yield Line("…", f"{len(moved) - MOST_CHANGED} more messages")

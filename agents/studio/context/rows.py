@@ -23,6 +23,7 @@ from agents.studio.context.inspected import (
     Part,
     Said,
 )
+from agents.studio.context.secrets import masked_text
 from memory.services.request import BODY, LEFT_OUT
 from memory.tokens import BY_LINE
 
@@ -190,6 +191,7 @@ def _row(
     if text is None:
         gone = "The text is not kept any more; its size and its hash are."
         return replace(row, gone=True, preview=gone, facts=f"hash {parts[0].hash[:12]}")
+    text = masked_text(text)
     row = replace(row, text=text, preview=_preview(kind, text))
     if kind == TOOLS:
         tools = tuple(_tools(text))
@@ -261,7 +263,7 @@ def _with_messages(
         messages=tuple(_message(each, request, zone, doubles) for each in shown),
         more=len(said) - len(shown),
         of_all=str(_held(parts)) if _held(parts) > 1 else "",
-        preview=words.first_words(said[-1].text, 140) if said else "",
+        preview=words.first_words(masked_text(said[-1].text), 140) if said else "",
         flags=flags[:3],
     )
 
@@ -277,7 +279,8 @@ def _message(said: Said, request: Inspected, zone: ZoneInfo, doubles: dict[int, 
         who=_WHO.get(said.kind, said.kind),
         tokens=said.tokens,
         share=share(said.tokens, request.total),
-        text=words.first_words(said.text, 200) or ("(nothing yet)" if said.draft else ""),
+        text=words.first_words(masked_text(said.text), 200)
+        or ("(nothing yet)" if said.draft else ""),
         flags=tuple(_flags(said, request, doubles)),
         draft=said.draft,
     )

@@ -15,6 +15,8 @@ _SHAPES = re.compile(
     r"""
       -----BEGIN[ ][A-Z ]{0,40}PRIVATE[ ]KEY-----.*?-----END[ ][A-Z ]{0,40}PRIVATE[ ]KEY-----
     | \bsk-[A-Za-z0-9_-]{20,}                                  # several model providers
+    | \b(?:pk|gsk|xai|pylf)[-_][\w-]{16,}
+    | \bom_[\w-]{40,}                                         # this server's own
     | \b(?:AKIA|ASIA)[A-Z0-9]{16}\b                            # access keys of a cloud
     | \b(?:gh[pousr]_[A-Za-z0-9]{36,}|github_pat_\w{50,}|glpat-[\w-]{20,})
     | \bAIza[\w-]{35}

@@ -6,15 +6,16 @@ from collections.abc import Sequence
 from typing import Any
 from uuid import UUID
 
+from django.db.models import QuerySet
 from django.http import Http404, HttpRequest, HttpResponse, JsonResponse
 from django.shortcuts import get_object_or_404
 from django.utils import timezone
 from django.views.decorators.cache import never_cache
-from django.views.decorators.http import require_GET
+from django.views.decorators.http import require_GET, require_POST
 from pydantic_ai.messages import ModelMessage
 
 from agents import words
-from agents.access import resources_for, thread_or_404, threads_for
+from agents.access import leave_trace, resources_for, thread_or_404, threads_for
 from agents.studio.context.ahead import NEXT, Ahead
 from agents.studio.context.asked import Asked, read, refusals
 from agents.studio.context.calls import Call
@@ -39,6 +40,7 @@ from memory.models import Cycle, Thread
 
 PAGE = "studio/context/page.html"
 MOST_RAW = 200
+MOST_ELSEWHERE = 40
 MOST_DIGITS = 9
 LONGEST_SEARCH = 200
 
@@ -48,7 +50,8 @@ def ahead(request: HttpRequest, thread_id: UUID) -> HttpResponse:
     """Show the next request of a thread, as it is or as something is supposed."""
     thread = thread_or_404(request, thread_id)
     now, asked = timezone.now(), read(request.GET)
-    found = Ahead(thread, now, asked)
+    place = _place(request, thread, asked)
+    found = Ahead(place, now, asked)
     wrong = list(refusals(found.state, asked)) if asked.supposes or asked.wrong else []
     if wrong:
         found = Ahead(thread, now, Asked(draft=asked.draft, typed=asked.typed))
@@ -57,16 +60,36 @@ def ahead(request: HttpRequest, thread_id: UUID) -> HttpResponse:
     found.note()
     text = request.GET.get("where", "").strip()[:LONGEST_SEARCH]
     others = threads_for(request.user, lab=thread.is_lab)
-    context = ahead_context(thread, found, opened=_opened(request), plain=plain)
+    context = ahead_context(
+        thread, found, opened=_opened(request), plain=plain, place=place if supposes else None
+    )
     context |= {
         "wrong": wrong,
         "where": text,
         "hits": Search(found, text, others).hits if text else [],
+        "elsewhere": _elsewhere(others, thread, asked),
         "supposing": bool(supposes or wrong or "suppose" in request.GET),
     }
-    return _page(
-        request, thread, context, watch=_watch(thread, found), status=422 if wrong else 200
-    )
+    return _page(request, thread, context, watch=_watch(place, found), status=422 if wrong else 200)
+
+
+def _place(request: HttpRequest, thread: Thread, asked: Asked) -> Thread:
+    """Return the conversation a request is supposed to be sent in, with the same rights as any."""
+    if asked.elsewhere is None or asked.elsewhere == thread.pk:
+        return thread
+    return thread_or_404(request, asked.elsewhere)
+
+
+def _elsewhere(threads: QuerySet[Thread], thread: Thread, asked: Asked) -> list[dict[str, Any]]:
+    """Return the conversations that a draft can be supposed to be sent in, the newest first."""
+    others = threads.exclude(pk=thread.pk).select_related("resource").order_by("-last_active_at")
+    found = {each.pk: each for each in others[:MOST_ELSEWHERE]}
+    if asked.elsewhere is not None and asked.elsewhere not in found:
+        found |= {each.pk: each for each in others.filter(pk=asked.elsewhere)}
+    return [
+        {"id": pk, "name": f"{each.resource.key} › {each}", "on": pk == asked.elsewhere}
+        for pk, each in found.items()
+    ]
 
 
 def _opened(request: HttpRequest) -> Sequence[str]:
@@ -117,7 +140,8 @@ def sent(
 def _asked_for(thread: Thread, key: str, request: HttpRequest) -> tuple[Inspected, Ahead | None]:
     """Return the request that a key names: next, a turn, or a turn and its step. Raises Http404."""
     if key in ("", NEXT):
-        found = Ahead(thread, timezone.now(), read(request.GET))
+        asked = read(request.GET)
+        found = Ahead(_place(request, thread, asked), timezone.now(), asked)
         if list(refusals(found.state, found.asked)):
             raise Http404("What is supposed cannot be.")
         return found.inspected, found
@@ -153,7 +177,8 @@ def _entries(
 ) -> tuple[Inspected, Ahead | None, list[Any]]:
     inspected, found = _asked_for(thread, request.GET.get("of", NEXT), request)
     draft: ModelMessage | None = found.foreseen.prompt.message if found is not None else None
-    listed = entries(thread.pk, inspected, draft, most=most)
+    place = found.thread_id if found is not None else thread.pk
+    listed = entries(place, inspected, draft, most=most)
     return inspected, found, [each.without_secrets for each in listed]
 
 
@@ -198,11 +223,14 @@ def raw_python(request: HttpRequest, thread_id: UUID) -> HttpResponse:
 
 
 @never_cache
-@require_GET
+@require_POST
 def ahead_json(request: HttpRequest, thread_id: UUID) -> HttpResponse:
-    """Return the next request in numbers, for the composer."""
+    """Return the next request in numbers, for the composer.
+
+    A draft may be longer than an address, and is not for the logs of servers on the way.
+    """
     thread = thread_or_404(request, thread_id)
-    found = Ahead(thread, timezone.now(), Asked(draft=read(request.GET).draft))
+    found = Ahead(thread, timezone.now(), Asked(draft=read(request.POST).draft))
     found.note()
     return JsonResponse(next_json(found))
 
@@ -213,6 +241,7 @@ def call(request: HttpRequest, cycle_id: UUID) -> HttpResponse:
     cycles = Cycle.objects.select_related("record__resource", "thread__resource")
     seen = resources_for(request.user, lab=True)
     cycle = get_object_or_404(cycles, pk=cycle_id, record__resource__in=seen)
+    leave_trace(request, cycle.record.resource)
     thread = thread_or_404(request, cycle.thread_id) if cycle.thread_id else None
     context = {"call": Call(cycle), "cycle": cycle, "keys": KEYS}
     return respond(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 from uuid import UUID
@@ -12,7 +12,8 @@ from zoneinfo import ZoneInfo
 
 from agents import words
 from agents.studio.context.ahead import Ahead
-from memory.models import Line, Message, Revision, Thread
+from agents.studio.context.secrets import masked_text
+from memory.models import Line, Message, Revision, Thread, holding
 from memory.services import kept
 from memory.services.request import LEFT_OUT
 
@@ -45,7 +46,7 @@ class Search:
         """Return the places, what is sent first; one that says nowhere when there is none."""
         if len(self.text) < SHORTEST and not _POSITION.fullmatch(self.text):
             return [Hit("Write at least two letters, or the number of a message.")]
-        found = [*self._by_position()] or [*self._by_text()]
+        found = [self._masked(hit) for hit in [*self._by_position()] or [*self._by_text()]]
         return found or [Hit("Nowhere: not in this conversation, nor in what it remembers.")]
 
     def _by_position(self) -> Iterator[Hit]:
@@ -108,7 +109,7 @@ class Search:
                 yield Hit(f"In the {name} of the reminder", text, look="sent")
 
     def _in_messages(self) -> Iterator[Hit]:
-        rows = Message.objects.filter(thread=self.ahead.thread_id, text__icontains=self.text)
+        rows = Message.objects.filter(holding("text", self.text), thread=self.ahead.thread_id)
         newest = rows.order_by("-position").values_list("position", "text", "created_at")
         for position, text, at in newest[:MOST]:
             yield self._of_message(position, text, at)
@@ -147,7 +148,8 @@ class Search:
         chunks = [o for tail in view.tails for o in tail.buffered]
         number = {chunk.pk: place for place, chunk in enumerate(chunks, 1)}
         soon = {chunk.pk for chunk in self.ahead.foreseen.chunks}
-        found = [x for x in kept.lines_of([o.pk for o in chunks]) if self._holds(x.text)]
+        lines = kept.lines_of([o.pk for o in chunks], epoch=view.record.epoch)
+        found = [line for line in lines if self._holds(line.text)]
         for line in found[:MOST]:
             when = "shown with the next request" if line.observation_id in soon else "waiting"
             place = f"In buffered chunk {number[line.observation_id]}, not visible yet ({when})"
@@ -159,7 +161,7 @@ class Search:
         if view is None:
             return
         rows = Line.objects.filter(
-            observation__record=view.record.pk, until__isnull=False, text__icontains=self.text
+            holding("text", self.text), observation__record=view.record.pk, until__isnull=False
         ).order_by("-until")
         past = [line for line in rows[: 2 * MOST] if line.text not in visible][:MOST]
         numbers = {line.until or 0 for line in past}
@@ -174,7 +176,7 @@ class Search:
     def _elsewhere(self) -> Iterator[Hit]:
         thread = self.ahead.state.thread
         others = self.threads.filter(resource=thread.resource_id).exclude(pk=thread.pk)
-        rows = Message.objects.filter(thread__in=others.values("pk"), text__icontains=self.text)
+        rows = Message.objects.filter(holding("text", self.text), thread__in=others.values("pk"))
         newest = rows.order_by("-created_at").values_list("thread", "position", "text")
         found = list(newest[:MOST_ELSEWHERE])
         titles = _titles({thread for thread, _, _ in found})
@@ -183,7 +185,13 @@ class Search:
             place = f"In another conversation, “{titles[thread_id]}”"
             yield Hit(place, self._around(text), href, "out")
 
+    @staticmethod
+    def _masked(hit: Hit) -> Hit:
+        return replace(hit, text=masked_text(hit.text))
+
     def _around(self, text: str) -> str:
+        # Before it is cut: the rest of a key has no shape any more.
+        text = masked_text(text)
         at = text.casefold().find(self.text.casefold())
         start = max(0, at - 40)
         return ("…" if start else "") + words.first_words(text[start : start + 400], 160)

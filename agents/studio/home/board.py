@@ -9,7 +9,7 @@ from functools import cached_property
 from typing import Any
 from zoneinfo import ZoneInfo
 
-from django.db.models import Count, Q, QuerySet, Sum
+from django.db.models import Count, QuerySet, Sum
 from django.db.models.functions import Now
 
 from agents import costs, words
@@ -95,7 +95,7 @@ class Board:
     def page(self) -> Page:
         """Return the newest conversations, read together."""
         newest = found(self.mine, Filters(), self.now).select_related("resource")
-        return Page(list(newest[:LOOKED_AT]), self.now)
+        return Page(list(newest[:LOOKED_AT]), self.now, reader=self.user)
 
     @cached_property
     def rows(self) -> list[Row]:
@@ -186,7 +186,7 @@ class Board:
             read=Sum("input_tokens"),
             wrote=Sum("output_tokens"),
             dollars=Sum("cost"),
-            known=Count("pk", filter=Q(cost__isnull=False)),
+            known=Count("pk", filter=costs.PRICED),
         )
         spent = costs.Spent(
             used["dollars"] or costs.Spent().dollars, used["known"], used["calls"] - used["known"]

@@ -20,6 +20,7 @@ from agents.studio.memory.editor import Conflict, Typed
 from agents.studio.memory.reading import Reading
 from agents.studio.memory.reflections import home_of
 from agents.studio.memory.views import MOST_AT_ONCE, line_or_404, page_of, record_or_404
+from agents.studio.respond import frame
 from memory.models import Line, MemoryRecord, Thread
 from memory.services import history
 from memory.services.asked import ask_for
@@ -104,7 +105,12 @@ def _refused(request: HttpRequest, line: Line, typed: Typed, refused: Refused) -
             "refusal": str(refused),
         }
         return render(request, "studio/memory/conflict.html", context, status=status)
-    reading = Reading(_thread_of(record), Asked(edit=line.pk), timezone.now())
+    thread = record.remembering().filter(deleted_at=None).select_related("resource").first()
+    if thread is None:
+        known = {**frame(request, page="memory", resource=record.resource), "typed": typed}
+        known["refusal"] = str(refused)
+        return render(request, "studio/memory/typed.html", known, status=status)
+    reading = Reading(thread, Asked(edit=line.pk), timezone.now())
     why = "" if stale else str(refused)
     return page_of(request, reading, status=status, typed=typed, refusal=why, stale=stale)
 
@@ -377,13 +383,3 @@ def _expected(request: HttpRequest) -> int | None:
     """Return the revision the change was made on; without one it is not compared."""
     text = request.POST.get("seen") or request.POST.get("expected", "")
     return int(text) if text.isascii() and text.isdigit() and len(text) < 12 else None
-
-
-def _thread_of(record: MemoryRecord) -> Thread:
-    """Return a thread whose page shows a record: its own, or its resource's latest."""
-    if record.thread is not None:
-        return record.thread
-    threads = Thread.objects.filter(resource=record.resource_id).select_related("resource")
-    found = threads.order_by("-last_active_at").first()
-    assert found is not None
-    return found

@@ -12,6 +12,7 @@ from django.http import Http404, QueryDict
 VIEWS = ("log", "diff", "raw")
 SEEN = ("stored", "agent")
 GROUPS = ("day", "thread", "priority")
+SIDES = ("one", "two")
 LONGEST_QUERY = 200
 PER_PAGE = 60
 HIGHEST = 2**31
@@ -22,9 +23,9 @@ class Asked:
     """Hold what is shown: a revision, what it is compared with, how, and what is open.
 
     ``rev`` is None for the latest, which then stays the latest; ``with_`` None for the one
-    before. ``cause``, ``author`` and ``of`` filter the revisions, ``more`` is how many are
-    listed. ``edit`` is the line whose editor is open, ``opened`` a folded group to show, or
-    a line of it.
+    before. ``sides`` tells whether a comparison is one text, or two beside each other. ``cause``,
+    ``author`` and ``of`` filter the revisions, ``more`` is how many are listed. ``edit`` is the
+    line whose editor is open, ``opened`` a folded group to show, or a line of it.
     """
 
     rev: int | None = None
@@ -32,6 +33,7 @@ class Asked:
     view: str = "log"
     seen: str = "stored"
     group: str = "day"
+    sides: str = "one"
     cause: str = ""
     author: str = ""
     of: UUID | None = None
@@ -50,6 +52,7 @@ class Asked:
             view=_one_of(query, "view", VIEWS),
             seen=_one_of(query, "seen", SEEN),
             group=_one_of(query, "group", GROUPS),
+            sides=_one_of(query, "sides", SIDES),
             cause=query.get("cause", "")[:20],
             author=query.get("author", "")[:150],
             of=_id(query, "of"),

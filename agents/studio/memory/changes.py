@@ -48,6 +48,20 @@ class Change:
     was: tuple[LineShown, ...] = ()
     also: str = ""
 
+    @property
+    def before(self) -> tuple[Segments, ...]:
+        """Return what stood there before: a text for each line, its words marked."""
+        if self.was:
+            sign = "=" if self.kind == MOVED else "-"
+            return tuple(((sign, line.text),) for line in self.was)
+        words = tuple(each for each in self.segments if each[0] != "+")
+        return (words,) if words else ()
+
+    @property
+    def after(self) -> Segments:
+        """Return what stands there now, its words marked; nothing where the line was dropped."""
+        return tuple(each for each in self.segments if each[0] != "-")
+
 
 @dataclass(frozen=True)
 class Run:

@@ -130,6 +130,7 @@ def links_of(reading: Reading) -> dict[str, str]:
     found = {view: asked.link(view=view, q="") for view in ("log", "diff", "raw")}
     found |= {seen: asked.link(seen=seen) for seen in ("stored", "agent")}
     found |= {f"by_{group}": asked.link(group=group) for group in ("day", "thread", "priority")}
+    found |= {f"sides_{sides}": asked.link(sides=sides) for sides in ("one", "two")}
     found["now"] = asked.link(rev=None)
     found["older"] = asked.link(rev=older) if older else ""
     last = newer == reading.latest
@@ -192,6 +193,7 @@ def _head(reading: Reading, editable: bool) -> dict[str, Any]:
         "running": [doing(cycle.kind) for cycle in reading.running],
         "reflecting": any("reflect" in cycle.kind for cycle in reading.running),
         "behind": 0 if reading.is_latest else reading.latest - reading.number,
+        "news": reading.news,
         "undo": _undo(reading) if editable else None,
         "chunks": len(scene.chunks) if record else 0,
         "older_kept": record is not None and record.closed_at is not None,

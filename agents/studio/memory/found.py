@@ -17,7 +17,7 @@ from agents.shared import threads_in
 from agents.studio.memory.asked import Asked
 from agents.studio.memory.reading import Reading
 from agents.studio.memory.rows import shown
-from memory.models import Line, Message, Observation, Thread
+from memory.models import Line, Message, Observation, Thread, holding
 
 MOST = 40
 AROUND = 110
@@ -83,7 +83,7 @@ def wanted_in(question: str) -> tuple[str, ...]:
 
 
 def _holding(wanted: Sequence[str]) -> Q:
-    return reduce(and_, (Q(text__icontains=word) for word in wanted))
+    return reduce(and_, (holding("text", word) for word in wanted))
 
 
 def _lines(reading: Reading, wanted: Sequence[str]) -> Iterator[Shelf]:

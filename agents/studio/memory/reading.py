@@ -17,6 +17,7 @@ from zoneinfo import ZoneInfo
 
 from django.http import Http404
 
+from agents.looks import last_look
 from agents.page import Scene
 from agents.studio.memory.asked import Asked
 from agents.studio.memory.diff import DROPPED, Difference, Links, differences
@@ -39,6 +40,14 @@ class Point:
     cause: str
 
 
+@dataclass(frozen=True)
+class News:
+    """Name the revisions that somebody did not look at yet, and the visible lines they made."""
+
+    revisions: frozenset[int] = frozenset()
+    lines: frozenset[UUID] = frozenset()
+
+
 def place_of(line: Line) -> Place:
     """Return what all versions of one line have in common: whose it is, and which."""
     return line.observation_id, line.ordinal
@@ -52,6 +61,8 @@ class Reading:
         self.asked = asked
         self.now = now
         self.scene = Scene(thread.pk, now)
+        #: Who looks, where the page is to say what is new to them.
+        self.reader: Any = None
 
     @property
     def record(self) -> MemoryRecord | None:
@@ -82,6 +93,21 @@ class Reading:
     def is_latest(self) -> bool:
         """Tell whether what is shown is what the agent sees now."""
         return self.number == self.latest
+
+    @cached_property
+    def news(self) -> News:
+        """Return what is new to the reader; nothing when they look for the first time."""
+        if self.reader is None or self.record is None or not self.is_latest:
+            return News()
+        since = last_look(self.reader, self.record.pk, self.now)
+        if since is None or since >= self.latest:
+            return News()
+        # What somebody changed themselves is not new to them.
+        newer = Revision.objects.filter(record=self.record, number__gt=since)
+        by_others = newer.exclude(author=self.reader).values_list("number", flat=True)
+        revisions = frozenset(by_others)
+        lines = frozenset(line.pk for line in self.lines if line.since in revisions)
+        return News(revisions, lines)
 
     @cached_property
     def outline(self) -> list[Point]:

@@ -160,9 +160,7 @@ def _cycles(reading: Reading, shown: Sequence[Revision], is_more: bool) -> list[
     asked = reading.asked
     if reading.record is None or asked.cause or asked.author:
         return []
-    wrong = Cycle.objects.filter(
-        record=reading.record, status__in=[Cycle.Status.FAILED, Cycle.Status.DISCARDED]
-    )
+    wrong = Cycle.objects.filter(record=reading.record, status__in=Cycle.FRUITLESS)
     if is_more:
         wrong = wrong.filter(started_at__gte=shown[-1].created_at)
     if asked.of:

@@ -26,12 +26,14 @@ RANKS = {
 class Row:
     """Show one line. ``literal`` is its text as the agent reads it, empty where that is not asked.
 
+    ``is_new`` tells that this revision made it, ``is_unseen`` that the reader did not see it yet.
     ``height`` is how many lines of the raw text it stands for.
     """
 
     line: LineShown
     tokens: int
     is_new: bool = False
+    is_unseen: bool = False
     literal: str = ""
     height: int = 1
     stands_for: tuple[LineShown, ...] = ()
@@ -87,6 +89,7 @@ def _row(reading: Reading, piece: Piece, line: Line) -> Row:
         line=shown(reading, line),
         tokens=line.tokens,
         is_new=line.since == reading.number and reading.number > 1,
+        is_unseen=line.pk in reading.news.lines,
         literal=piece.text if reading.asked.seen == "agent" else "",
         height=piece.height,
         stands_for=tuple(shown(reading, parent) for parent in parents if tells),

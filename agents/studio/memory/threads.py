@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Any
 
 from django.db.models import F, OuterRef, QuerySet, Subquery
 
 from agents import words
+from agents.looks import news_of_memories
 from memory.models import MemoryRecord, Revision, Thread
 
 MOST = 100
@@ -22,24 +24,28 @@ class ThreadRow:
     words: str
     active_at: str
     active_words: str
+    news: str = ""
 
 
-def rows_of(threads: QuerySet[Thread], now: datetime) -> list[ThreadRow]:
-    """Return the rows, the last active first, in one statement."""
+def rows_of(threads: QuerySet[Thread], now: datetime, reader: Any) -> list[ThreadRow]:
+    """Return the rows, the last active first, in three statements."""
     records = MemoryRecord.objects.filter(
         thread=OuterRef("pk"), closed_at__isnull=True, scope=MemoryRecord.Scope.THREAD
     )
     newest = Revision.objects.filter(record__thread=OuterRef("pk"), record__closed_at__isnull=True)
     rows = threads.annotate(
+        record=Subquery(records.values("pk")[:1]),
         revision=Subquery(records.values("revision")[:1]),
         size=Subquery(newest.order_by("-number").values("tokens_after")[:1]),
         said=F("last_position"),
     )
-    return [_row(thread, now) for thread in rows[:MOST]]
+    found: list[Any] = list(rows[:MOST])
+    news = news_of_memories(reader, [row.record for row in found if row.record])
+    return [_row(row, now, news.get(row.record, 0)) for row in found]
 
 
-def _row(thread: Thread, now: datetime) -> ThreadRow:
-    revision, size = getattr(thread, "revision", None), getattr(thread, "size", None)
+def _row(thread: Any, now: datetime, news: int | None) -> ThreadRow:
+    revision, size = thread.revision, thread.size
     told = (
         f"revision {revision} · {words.tokens(size or 0)} tokens" if revision else "no memory yet"
     )
@@ -49,4 +55,5 @@ def _row(thread: Thread, now: datetime) -> ThreadRow:
         words=told,
         active_at=thread.last_active_at.isoformat(timespec="seconds"),
         active_words=words.ago(now, thread.last_active_at),
+        news="not looked at yet" if news is None and revision else f"{news} new" if news else "",
     )

@@ -51,7 +51,7 @@ def of_resource(request: HttpRequest, key: str) -> HttpResponse:
         reading = Reading(newest, Asked.read(request.GET), timezone.now())
         if reading.scene.is_shared:
             return page_of(request, reading)
-    context = {"rows": rows_of(threads, timezone.now())}
+    context = {"rows": rows_of(threads, timezone.now(), request.user)}
     watch = [f"resource:{resource.pk}"]
     return respond(
         request,
@@ -69,6 +69,7 @@ def page_of(
 ) -> HttpResponse:
     """Return the page of a memory; 410 when nothing is left of the revision asked for."""
     editable = may(request.user, Right.EDIT, reading.thread.resource)
+    reading.reader = request.user
     context = context_of(reading, editable=editable, **more)
     if reading.erased and not reading.lines and status == 200:
         status = 410

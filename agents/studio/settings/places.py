@@ -31,6 +31,7 @@ from .history import Happened
 
 if TYPE_CHECKING:
     from django.contrib.auth.models import User
+    from django.db.models import QuerySet
 
 
 class Place(Protocol):
@@ -144,9 +145,10 @@ def _number(key: str) -> int:
 class OfAgent:
     """Set the options that an agent's memories have unless they have their own."""
 
-    def __init__(self, profile: AgentProfile, now: datetime) -> None:
+    def __init__(self, profile: AgentProfile, now: datetime, threads: QuerySet[Thread]) -> None:
         self.profile = profile
         self.now = now
+        self.threads = threads
 
     @property
     def url(self) -> str:
@@ -170,8 +172,8 @@ class OfAgent:
 
     @cached_property
     def newest(self) -> Thread | None:
-        """Return its newest conversation, whose gauges are shown."""
-        mine = Thread.objects.there().filter(agent=self.profile.slug, is_lab=False, remembers=True)
+        """Return its newest conversation that may be seen, whose gauges are shown."""
+        mine = self.threads.filter(agent=self.profile.slug, remembers=True)
         return mine.order_by("-last_active_at").first()
 
     def gauges(self, options: MemoryOptions) -> Panel | None:

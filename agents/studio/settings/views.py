@@ -14,7 +14,7 @@ from django.utils import timezone
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_GET, require_http_methods, require_POST
 
-from agents.access import Right, author, may, require, thread_or_404
+from agents.access import Right, author, may, require, thread_or_404, threads_for
 from agents.models import AgentProfile
 from agents.studio.respond import respond
 from memory.config import Phase
@@ -105,7 +105,8 @@ def _place_of_thread(request: HttpRequest, thread_id: UUID) -> OfThread:
 def _place_of_agent(request: HttpRequest, slug: str) -> OfAgent:
     if request.method == "POST":
         require(request, Right.ADMIN)
-    return OfAgent(get_object_or_404(AgentProfile, slug=slug), timezone.now())
+    profile = get_object_or_404(AgentProfile, slug=slug)
+    return OfAgent(profile, timezone.now(), threads_for(request.user))
 
 
 def _options(request: HttpRequest, place: Place) -> HttpResponse:

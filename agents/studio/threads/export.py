@@ -19,6 +19,8 @@ from memory.stored import REFERENCES
 AT_ONCE = 500
 FORMAT = 1
 _FENCE = re.compile(r"^(\s*)(`{3,}|~{3,})", re.M)
+_HEADING = re.compile(r"^ {0,3}(#{1,4}(?:\s|$))")
+_UNDERLINE = re.compile(r" {0,3}(=+|-+)\s*$")
 
 
 def markdown(thread: Thread, now: datetime) -> Iterator[str]:
@@ -93,9 +95,9 @@ def _said(row: Message) -> Iterator[tuple[str, str]]:
     for part in row.payload["parts"]:
         match part["part_kind"]:
             case "user-prompt":
-                yield "User", _prompt(part["content"])
+                yield "User", _quoted(_prompt(part["content"]))
             case "text" if part["content"].strip():
-                yield "Agent", part["content"]
+                yield "Agent", _quoted(part["content"])
             case "tool-call":
                 yield f"Call of {part['tool_name']}", _block(part.get("args"))
             case "tool-return" | "retry-prompt":
@@ -116,6 +118,28 @@ def _prompt(content: Any) -> str:
 def _file(row: Message, listed: dict[str, Any]) -> str:
     name, media_type = named(row.payload, listed)
     return f"{name} ({media_type or 'file'}, {words.filesize(listed['size'])})"
+
+
+def _quoted(text: str) -> str:
+    """Return what somebody wrote so that none of it passes for a heading of the export.
+
+    Headings go two levels down, below ours, and code that is not ended ends with the message.
+    """
+    said, fence, before = [], "", ""
+    for line in text.split("\n"):
+        opened = _FENCE.match(line)
+        if fence:
+            ends = line.strip().startswith(fence) and not line.strip().strip(fence[0])
+            fence = "" if ends else fence
+        elif opened:
+            fence = opened[2]
+        elif before.strip() and _UNDERLINE.match(line):
+            line = f"\\{line.lstrip(' ')}"
+        else:
+            line = _HEADING.sub(r"##\1", line)
+        said.append(line)
+        before = line
+    return "\n".join([*said, fence] if fence else said)
 
 
 def _block(value: Any) -> str:

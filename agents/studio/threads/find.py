@@ -10,7 +10,7 @@ from urllib.parse import urlencode
 from django.db.models import Exists, OuterRef, Q, QuerySet, Subquery
 
 from agents.models import AgentProfile, Turn
-from memory.models import Cycle, Line, MemoryRecord, Message, Thread
+from memory.models import Cycle, Line, MemoryRecord, Message, Thread, holding
 
 LONGEST_SEARCH = 200
 
@@ -148,7 +148,7 @@ def _in_state(threads: QuerySet[Thread], state: str) -> QuerySet[Thread]:
         case "idle":
             return threads.exclude(pk__in=threads.filter(_AT_WORK | _WRONG).values("pk"))
         case "temporary":
-            return threads.filter(remembers=False)
+            return threads.filter(pk__in=Thread.objects.temporary().values("pk"))
     return threads
 
 
@@ -162,17 +162,17 @@ def _has_memory() -> Q:
 
 def _naming(threads: QuerySet[Thread], words: str) -> QuerySet[Thread]:
     """Keep the threads whose title, messages or visible lines contain some words."""
-    messages = Message.objects.filter(thread=OuterRef("pk"), text__icontains=words)
+    messages = Message.objects.filter(holding("text", words), thread=OuterRef("pk"))
     lines = lines_naming(words).filter(observation__thread=OuterRef("pk"))
     of_record = lines_naming(words).filter(observation__record__thread=OuterRef("pk"))
     return threads.filter(
-        Q(title__icontains=words) | Exists(messages) | Exists(lines) | Exists(of_record)
+        holding("title", words) | Exists(messages) | Exists(lines) | Exists(of_record)
     )
 
 
 def lines_naming(words: str) -> QuerySet[Line]:
     """Select the visible lines that contain some words."""
-    shown = Line.objects.filter(since__isnull=False, until__isnull=True, text__icontains=words)
+    shown = Line.objects.filter(holding("text", words), since__isnull=False, until__isnull=True)
     return shown.filter(observation__record__closed_at__isnull=True)
 
 

@@ -10,7 +10,7 @@ from django.db.models import OuterRef, Q, Subquery
 from django.db.models.functions import Coalesce
 
 from agents import words
-from memory.models import Message, Thread
+from memory.models import Message, Thread, holding
 
 from .find import lines_naming
 
@@ -37,7 +37,7 @@ def hits_in(threads: Collection[UUID], search: str) -> Iterator[tuple[UUID, Hit]
     of = Coalesce("observation__thread", "observation__record__thread")
     for pk, thread, text in lines.annotate(of=of).values_list("pk", "of", "text")[:MOST_LINES]:
         yield thread, _hit("memory", text, search, f"/chat/{thread}/#line-{pk}")
-    first = Message.objects.filter(thread=OuterRef("pk"), text__icontains=search)
+    first = Message.objects.filter(holding("text", search), thread=OuterRef("pk"))
     first = first.order_by("-position")
     named = Thread.objects.filter(pk__in=threads).annotate(
         at=Subquery(first.values("position")[:1]), said=Subquery(first.values("text")[:1])

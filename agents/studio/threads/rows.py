@@ -27,11 +27,11 @@ from django.db.models.functions import Coalesce
 
 from agents import costs, words
 from agents.gauges import Bar, Gauge
+from agents.looks import news_of_threads
 from agents.models import AgentProfile, Turn
 from memory.config import MemoryOptions
 from memory.models import Cycle, MemoryRecord, Message, Observation, Revision, Thread
 from memory.services.look import options_of
-from memory.tiers import OFFLINE
 
 from .find import records_open
 from .hits import Hit, hits_in
@@ -57,19 +57,24 @@ class Row:
     cost: str
     unpriced: str
     temporary: bool
+    off: bool
     archived: bool
     shared: bool
     resource: str
     hit: Hit | None = None
+    news: str = ""
 
 
 class Page:
     """Read the threads of one page of the list; they carry what ``find.found`` adds."""
 
-    def __init__(self, threads: Sequence[Thread], now: datetime, *, search: str = "") -> None:
+    def __init__(
+        self, threads: Sequence[Thread], now: datetime, *, search: str = "", reader: Any = None
+    ) -> None:
         self.threads = threads
         self.now = now
         self.search = search
+        self.reader = reader
         self.ids = [thread.pk for thread in threads]
 
     def rows(self) -> list[Row]:
@@ -78,9 +83,8 @@ class Page:
 
     def _row(self, thread: Thread) -> Row:
         record, profile = self.record(thread), self.profiles.get(thread.agent)
-        remembers = thread.remembers and (profile is None or profile.remembers)
         spent = self._cost(thread, profile)
-        gauges = self._gauges(thread, record) if remembers else (None, None)
+        gauges = self._gauges(thread, record) if thread.remembers else (None, None)
         return Row(
             id=thread.pk,
             title=str(thread),
@@ -96,14 +100,33 @@ class Page:
             active_words=words.ago(self.now, thread.last_active_at),
             cost=costs.words(spent.dollars if spent.known or not spent.unknown else None),
             unpriced=str(spent) if spent.known and spent.unknown else "",
-            temporary=not thread.remembers,
+            temporary=thread.pk in self._temporary,
+            off=not thread.remembers,
             archived=thread.archived_at is not None,
             shared=record is not None and record.thread_id is None,
             resource=thread.resource.key,
             hit=self.hits.get(thread.pk),
+            news=self._news(thread),
         )
 
+    @cached_property
+    def news(self) -> dict[UUID, int | None]:
+        """Return how many messages of each are new to the reader."""
+        return news_of_threads(self.reader, self.ids) if self.reader is not None else {}
+
+    def _news(self, thread: Thread) -> str:
+        count = self.news.get(thread.pk, 0)
+        if count is None:
+            return "not opened yet" if thread.last_position else ""
+        return f"{count} new" if count else ""
+
     # ---- memory
+
+    @cached_property
+    def _temporary(self) -> set[UUID]:
+        """Return the threads of which nothing was ever remembered."""
+        found = Thread.objects.temporary().filter(pk__in=self.ids)
+        return set(found.values_list("pk", flat=True))
 
     @cached_property
     def profiles(self) -> dict[str, AgentProfile]:
@@ -272,8 +295,7 @@ class Page:
     @cached_property
     def _memory_cost(self) -> dict[UUID, costs.Spent]:
         """Return what observing and reflecting cost, by thread."""
-        # The offline model's price is known: it has none.
-        unpriced = Q(cost__isnull=True, input_tokens__gt=0) & ~Q(model=OFFLINE)
+        unpriced = Q(input_tokens__gt=0) & ~costs.PRICED
         mine = Q(thread__in=self.ids) | Q(thread__isnull=True, record__thread__in=self.ids)
         found = (
             Cycle.objects.filter(mine)

@@ -20,10 +20,23 @@ from django.utils.http import url_has_allowed_host_and_scheme
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_GET, require_POST
 
-from agents.access import Right, author, may, require, resources_for, thread_or_404, threads_for
+from agents.access import (
+    Right,
+    Role,
+    author,
+    leave_traces,
+    may,
+    require,
+    resources_for,
+    role_of,
+    thread_or_404,
+    threads_for,
+)
+from agents.audit import note_act
 from agents.models import AgentProfile
 from agents.services import discard
 from agents.services.thread import start
+from agents.studio.hub import MOST_SCOPES
 from agents.studio.respond import respond
 from memory.models import Resource, Thread
 from memory.services import shelve
@@ -49,6 +62,7 @@ class Scope:
     resource: Resource | None
     resources: Sequence[Resource]
     threads: QuerySet[Thread]
+    sees_all: bool = False
 
     @property
     def key(self) -> str:
@@ -58,7 +72,10 @@ class Scope:
     @property
     def watch(self) -> tuple[str, ...]:
         """Return what a page of these must hear about."""
-        return (f"resource:{self.resource.pk}",) if self.resource else ("everything",)
+        if self.resource is None and self.sees_all:
+            return ("everything",)
+        some = [self.resource] if self.resource else self.resources[:MOST_SCOPES]
+        return tuple(f"resource:{each.pk}" for each in some)
 
 
 def _scope(request: HttpRequest) -> Scope:
@@ -67,7 +84,8 @@ def _scope(request: HttpRequest) -> Scope:
     asked = request.GET.get("resource") or request.POST.get("resource") or ""
     threads = threads_for(request.user)
     if asked == EVERYTHING and may(request.user, Right.READ):
-        return Scope(None, resources, threads.filter(resource__in=resources))
+        everybody = role_of(request.user) >= Role.OPERATOR
+        return Scope(None, resources, threads.filter(resource__in=resources), everybody)
     own = set(author(request).resources.values_list("pk", flat=True))
     resources.sort(key=lambda each: each.pk not in own)
     chosen = next((each for each in resources if asked in ("", each.key)), None)
@@ -88,7 +106,8 @@ def _page(request: HttpRequest, scope: Scope, *, status: int = 200, **more: Any)
     filters = Filters.of(request.GET)
     chosen = found(scope.threads.select_related("resource"), filters, now)
     page: Slice[Thread] = Paginator(chosen, PER_PAGE).get_page(request.GET.get("page"))
-    listed = Page(list(page), now, search=filters.words)
+    listed = Page(list(page), now, search=filters.words, reader=request.user)
+    leave_traces(request, (each.resource_id for each in listed.threads if each.pk in listed.hits))
     mine = scope.resource
     context = {
         "scope": scope,
@@ -97,7 +116,7 @@ def _page(request: HttpRequest, scope: Scope, *, status: int = 200, **more: Any)
         "memories": MEMORY,
         "updates": UPDATED,
         "agents": agents_of(scope.threads),
-        "profiles": list(AgentProfile.objects.order_by("name")),
+        "profiles": [a for a in AgentProfile.objects.order_by("name") if not a.is_of_lab],
         "rows": listed.rows(),
         "by": {key: _sorting(filters, scope, key) for key in SORTABLE},
         "slice": page,
@@ -223,8 +242,11 @@ def _file(chosen: Sequence[Thread], extension: str) -> HttpResponse:
 def _chosen(request: HttpRequest) -> list[Thread]:
     """Return the conversations that were ticked, those that may be seen alone."""
     seen = threads_for(request.user, lab=True).select_related("resource")
-    chosen = seen.filter(pk__in=_ids(request.POST.getlist("thread")))
-    return list(chosen.order_by("-last_active_at", "-id"))
+    chosen = list(
+        seen.filter(pk__in=_ids(request.POST.getlist("thread"))).order_by("-last_active_at", "-id")
+    )
+    leave_traces(request, (thread.resource_id for thread in chosen))
+    return chosen
 
 
 def _ids(texts: Sequence[str]) -> list[UUID]:
@@ -293,6 +315,7 @@ def _delete(request: HttpRequest, chosen: Sequence[Thread]) -> HttpResponse:
         return _erase(request, chosen)
     for thread in chosen:
         discard.discard(thread.pk)
+        note_act(request, "delete", resource=thread.resource, thread=thread.pk)
     undo = reverse("undo") + "?" + urlencode([("thread", each.pk) for each in chosen])
     return _answer(request, f"Deleted {_counted(len(chosen))}.", undo)
 
@@ -309,6 +332,7 @@ def _erase(request: HttpRequest, chosen: Iterable[Thread]) -> HttpResponse:
     try:
         for thread in chosen:
             discard.destroy(thread.pk, author=author(request), reason="Deleted by a person.")
+            note_act(request, "erase", resource=thread.resource, thread=thread.pk)
             erased += 1
     except Refused as refusal:
         sentence = str(refusal)

@@ -126,10 +126,9 @@ class Drawing:
             if not self._inside(cycle.at):
                 continue
             kind = Cycle.Kind(cycle.kind)
-            bad = cycle.status in FAILED_CYCLES or cycle.interrupted
             title = f"{kind.label}, {cycle.status}"
-            state = "failed" if bad else kind.value
-            yield CYCLES[kind], self._bar(cycle.at, cycle.ended, state, title, str(cycle.key))
+            look = _look(cycle.status) or kind.value
+            yield CYCLES[kind], self._bar(cycle.at, cycle.ended, look, title, str(cycle.key))
 
     def _steps(self) -> Iterator[tuple[str, Bar]]:
         for step in self.history.steps:
@@ -240,6 +239,13 @@ def _stairs(points: Sequence[Point], scale: Scale, curve: str, top: int) -> Iter
         before = y
     if before is not None:
         yield f"1000,{before:.1f}"
+
+
+def _look(status: str) -> str:
+    """Return what a cycle without a result looks like; nothing for one that has its kind's look."""
+    if status == Cycle.Status.CANCELLED:
+        return "cancelled"
+    return "failed" if status in FAILED_CYCLES else ""
 
 
 def _lane(key: str, bars: Iterable[Bar]) -> Lane:

@@ -106,7 +106,7 @@ class Scope:
         rows = Cycle.objects.filter(record=self.record, kind__in=kinds)
         rows = rows.annotate(at=F("started_at"))
         if filters.failed:
-            rows = rows.filter(Q(status__in=FAILED_CYCLES) | Q(interrupted=True))
+            rows = rows.filter(status__in=FAILED_CYCLES)
         return filters.spans(rows, "at")
 
     def revisions(self, filters: Filters) -> QuerySet[Any]:

@@ -44,7 +44,6 @@ class CycleSpan(NamedTuple):
     at: datetime
     ended: datetime | None
     status: str
-    interrupted: bool
 
 
 class Step(NamedTuple):
@@ -75,7 +74,7 @@ class History:
     def cycles(self) -> list[CycleSpan]:
         """Return the newest cycles, oldest first."""
         rows = Cycle.objects.filter(record=self.scope.record).order_by("-started_at")[:MOST_BARS]
-        fields = ("pk", "kind", "started_at", "finished_at", "status", "interrupted")
+        fields = ("pk", "kind", "started_at", "finished_at", "status")
         return [CycleSpan(*row) for row in reversed(rows.values_list(*fields))]
 
     @cached_property

@@ -1,6 +1,7 @@
 import pytest
 
 from agents.models import AgentChange, AgentProfile
+from agents.services.send import send
 from agents.services.thread import start
 from tests.agents.clients import client_of
 
@@ -32,9 +33,15 @@ def reader(ben):
 def test_everyone_reads_the_agents(reader, profile):
     assert "Tester" in reader.get("/agents/").content.decode()
     page = reader.get("/agents/tester/").content.decode()
-    assert "You may look at this agent and try it out, but not change it." in page
+    assert "You may look at this agent, but not change it." in page
+    assert "Try it out" not in page
     assert "Duplicate" not in page
     assert "Delete" not in page
+
+
+def test_conversations_are_counted_for_who_may_see_them(reader, admin, profile, thread):
+    assert "<dd>0</dd>" in reader.get("/agents/").content.decode()
+    assert "<dd>1 ·" in admin.get("/agents/").content.decode()
 
 
 def test_without_agents_the_page_says_what_one_is(reader):
@@ -161,6 +168,19 @@ def test_the_list_is_read_in_as_many_statements_for_many(
     read()
 
 
+def test_who_belongs_to_no_resource_asks_no_agent(reader, profile):
+    assert reader.post("/agents/tester/test", {"prompt": "Hello there"}).status_code == 403
+
+
+def test_asking_an_agent_counts_like_sending(admin, thread, ada, settings):
+    AgentProfile.objects.update(model="offline")
+    settings.SENDS_PER_MINUTE = 2
+    send(thread.pk, "Hello", author=ada)
+    asked = {"prompt": "Hello there"}
+    assert "✓ answered" in admin.post("/agents/tester/test", asked).content.decode()
+    assert "2 messages within a minute" in admin.post("/agents/tester/test", asked).content.decode()
+
+
 def test_a_test_call_answers_and_stores_nothing(admin, profile):
     answer = admin.post(
         "/agents/tester/test",
@@ -182,7 +202,8 @@ def test_a_test_call_without_a_script_shows_the_form_as_typed(admin, profile):
     assert "Knows recipes." in page
 
 
-def test_a_reader_tries_the_agent_as_it_is(reader, profile):
+def test_a_reader_tries_the_agent_as_it_is(reader, profile, resource, ben):
+    resource.members.add(ben)
     page = reader.post("/agents/tester/test", {"prompt": "Hello"}).content.decode()
 
     assert "✕ failed" in page

@@ -72,6 +72,16 @@ def page(signed_in):
 
 
 @pytest.fixture
+def numbers(signed_in):
+    """Return a function that reads the next request of a thread as the composer does."""
+
+    def read(thread, draft=""):
+        return signed_in.post(f"/context/{thread.pk}/next.json", {"draft": draft}).json()
+
+    return read
+
+
+@pytest.fixture
 def entries(page):
     """Return a function that reads a request of a thread as the page offers it for download."""
 

@@ -4,8 +4,10 @@ from django.contrib.auth.models import Group
 
 from agents.studio.context.calls import MOST_MESSAGES, Call
 from memory.ask import Reply
+from memory.engine.parsing import BadOutput
 from memory.models import Blob, Cycle, Line, MemoryRecord
 from memory.services import observe
+from memory.services.again import cancel
 from memory.services.cycles import fail
 from memory.services.forget import forget
 from tests.fakes import Models
@@ -68,11 +70,11 @@ def test_of_very_many_messages_the_first_are_listed(thread, observed):
 def test_a_failed_call_says_why_and_shows_its_reply(signed_in, thread):
     talk(thread, 3)
     cycle = observe.claim(thread.pk).cycle
-    error = ValueError("The reply holds no list of observations.")
+    error = BadOutput("holds no list of observations", "No idea.")
     error.reply = Reply("No idea.", "fake", 10, 2, None)
     fail(cycle, error)
     shown = html(signed_in, cycle)
-    for text in ("The reply holds no list of observations.", "No idea.", "10 tokens", "not known"):
+    for text in ("holds no list of observations", "No idea.", "10 tokens", "not known"):
         assert text in shown
     assert "Nothing of this call became memory." in shown
 
@@ -80,13 +82,13 @@ def test_a_failed_call_says_why_and_shows_its_reply(signed_in, thread):
 def test_attempts_at_the_same_range_are_listed(signed_in, thread):
     talk(thread, 3)
     first = observe.claim(thread.pk).cycle
-    fail(first, ValueError("The model was away."))
+    fail(first, BadOutput("says nothing of these", ""))
     Cycle.objects.update(next_attempt_at=None)
     second = buffer(thread).cycle
     attempts = Call(second).attempts
     assert [attempt.key for attempt in attempts] == [str(first.pk), str(second.pk)]
     assert [attempt.current for attempt in attempts] == [False, True]
-    assert "The model was away." in html(signed_in, second)
+    assert "says nothing of these" in html(signed_in, second)
     assert second.attempt == 2
 
 
@@ -99,6 +101,13 @@ def test_a_running_call_and_an_interrupted_one_say_what_is_missing(signed_in, th
     lapse(cycle)
     Cycle.objects.lapsed().retire_lapsed(reason="The process stopped.")
     assert "stopped before it could keep the request" in html(signed_in, cycle)
+
+
+def test_a_cancelled_call_says_that_its_request_was_not_kept(signed_in, thread):
+    talk(thread, 3)
+    cycle = observe.claim(thread.pk).cycle
+    cancel(cycle.pk)
+    assert "was cancelled before its request was kept" in html(signed_in, cycle)
 
 
 def test_a_text_that_is_not_kept_leaves_its_hash(signed_in, observed):

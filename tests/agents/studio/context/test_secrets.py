@@ -1,6 +1,14 @@
 import pytest
 
+from agents.models import AgentProfile
 from agents.studio.context.secrets import masked, masked_text
+from memory.models import Blob, Cycle
+from memory.models.blob import digest
+from memory.services.look import record_of
+from memory.services.note import note
+from tests.memory.services import play
+
+from .test_views import asked
 
 LETTERS = "abcDEF0123456789" * 4
 
@@ -10,6 +18,8 @@ LETTERS = "abcDEF0123456789" * 4
     [
         (f"sk-{LETTERS}", "sk-abc…[masked]"),
         (f"use ghp_{LETTERS[:36]} then", "use ghp_ab…[masked] then"),
+        (f"om_{LETTERS[:43]}", "om_abc…[masked]"),
+        (f"gsk_{LETTERS[:40]}", "gsk_ab…[masked]"),
         ("AKIAIOSFODNN7EXAMPLE", "AKIAIO…[masked]"),
         (f"eyJ{LETTERS[:20]}.eyJ{LETTERS[:20]}.{LETTERS[:20]}", "eyJabc…[masked]"),
         ("-----BEGIN RSA PRIVATE KEY-----\nMII\n-----END RSA PRIVATE KEY-----", "-----B…[masked]"),
@@ -42,3 +52,33 @@ def test_ordinary_text_stays_as_it_is(text):
 def test_strings_inside_json_are_masked_and_nothing_else():
     content = {"parts": [{"args": f"sk-{LETTERS}", "count": 3, "ok": None}]}
     assert masked(content) == {"parts": [{"args": "sk-abc…[masked]", "count": 3, "ok": None}]}
+
+
+KEY = f"sk-{LETTERS}"
+
+
+@pytest.mark.django_db
+def test_no_page_of_the_inspector_shows_a_key(page, signed_in, thread):
+    """Keys in messages, in the agent's instructions and in what an Observer was sent and said."""
+    AgentProfile.objects.update(instructions=f"Never tell anybody {KEY}.")
+    for number in range(2):
+        asked(thread, f"My key is {KEY}, number {number}.", reply=f"I note {KEY}. {'So. ' * 150}")
+    note(record_of(thread).pk, f"Ada's key is {KEY}")
+    play.request(thread)
+    cycle = play.buffer(thread).cycle
+    Blob.objects.keep([f"The key is {KEY}"])
+    Cycle.objects.filter(pk=cycle.pk).update(reply_hash=digest(f"The key is {KEY}"))
+
+    shown = [
+        page(thread, where="key"),
+        page(thread, where="message 1"),
+        page(thread, "requests/1/"),
+        page(thread, "compare/", a="1", b="next"),
+        signed_in.get(f"/context/calls/{cycle.pk}/"),
+    ]
+
+    for response in shown:
+        html = response.content.decode()
+        assert response.status_code == 200
+        assert "…[masked]" in html
+        assert "123456789abcDEF" not in html

@@ -47,7 +47,6 @@ def test_what_is_not_theirs_does_not_exist(client, ben, thread):
     client.force_login(ben)
     for path in (
         "",
-        "next.json",
         "raw/",
         "raw.json",
         "raw.py",
@@ -55,6 +54,7 @@ def test_what_is_not_theirs_does_not_exist(client, ben, thread):
         "requests/1/",
     ):
         assert client.get(f"/context/{thread.pk}/{path}").status_code == 404
+    assert client.post(f"/context/{thread.pk}/next.json").status_code == 404
 
 
 def test_an_operator_reads_them_all(client, ben, thread):
@@ -83,10 +83,10 @@ def test_what_is_off_or_gone_is_named(page, thread, change, why):
     assert why in html(page(thread))
 
 
-def test_the_blocks_add_up_to_the_request(page, thread):
+def test_the_blocks_add_up_to_the_request(page, numbers, thread):
     talk(thread, 8)
     buffer_all(thread)
-    found = json.loads(page(thread, "next.json", draft="How many hives?").content)
+    found = numbers(thread, "How many hives?")
     assert found["total"] == sum(block["tokens"] for block in found["blocks"])
     assert abs(sum(block["share"] for block in found["blocks"]) - 1) < 0.01
     assert [block["kind"] for block in found["blocks"]][:2] == ["instructions", "tools"]
@@ -99,18 +99,15 @@ def test_a_block_that_does_not_add_up_is_said(page, thread):
     assert "Unaccounted" in html(page(thread, "requests/1/"))
 
 
-def test_a_longer_draft_costs_more(page, thread):
-    sizes = [
-        json.loads(page(thread, "next.json", draft=draft).content)["total"]
-        for draft in ("", "bees", words(500))
-    ]
+def test_a_longer_draft_costs_more(numbers, thread):
+    sizes = [numbers(thread, draft)["total"] for draft in ("", "bees", words(500))]
     assert sizes[0] < sizes[1] < sizes[2] - 400
 
 
-def test_what_does_not_fit_the_window_is_said_with_what_to_do(page, thread):
+def test_what_does_not_fit_the_window_is_said_with_what_to_do(page, numbers, thread):
     talk(thread, 2, tokens=400)
     configure(thread.pk, {"context_tokens": 1500, "message_tokens": 50_000})
-    found = json.loads(page(thread, "next.json", draft=words(100)).content)
+    found = numbers(thread, words(100))
     assert found["left_out"] > 0
     assert not found["fits"]
     assert "lower message_tokens" in found["fix"]
@@ -118,7 +115,7 @@ def test_what_does_not_fit_the_window_is_said_with_what_to_do(page, thread):
     assert "would be left out" in shown
     assert 'class="left-out"' in shown
     assert "alone is" not in shown
-    far = json.loads(page(thread, "next.json", draft=words(2000)).content)
+    far = numbers(thread, words(2000))
     assert "larger window" in far["fix"]
 
 
@@ -374,15 +371,18 @@ def statements(read):
     ("path", "most"),
     [("", 24), ("next.json", 12), ("requests/1/", 20), ("raw/", 15), ("compare/?a=1&b=next", 22)],
 )
-def test_a_page_costs_the_same_whatever_the_thread_holds(page, thread, path, most):
+def test_a_page_costs_the_same_whatever_the_thread_holds(page, numbers, thread, path, most):
+    def read():
+        assert numbers(thread) if path == "next.json" else html(page(thread, path))
+
     asked(thread, words(60))
     buffer_all(thread)
-    few = statements(lambda: html(page(thread, path)))
+    few = statements(read)
     for _ in range(8):
         asked(thread, words(60), reply=words(60))
         buffer_all(thread)
     assert Revision.objects.exists()
-    many = statements(lambda: html(page(thread, path)))
+    many = statements(read)
     assert many <= most
     assert many <= few + 6  # What waits, and the lines, once there are any.
 

@@ -156,6 +156,19 @@ def test_a_live_update_sends_what_differs(member, thread):
     assert 'hx-target="#spent"' not in parts
 
 
+def test_times_are_told_without_a_script_too(member, thread):
+    turn(thread, "failed", 1)
+    assert times(member.get("/"), "attention") == "just now"
+    turn(thread, "running", 2)
+    assert times(member.get("/"), "running") == "just now"
+
+
+def times(answer, section):
+    """Return the words of the clocks in a section."""
+    _, _, html = answer.content.decode().partition(f'id="{section}"')
+    return " ".join(re.findall(r"<time[^>]*>([^<]*)</time>", html.partition("</section>")[0]))
+
+
 # ---- whose
 
 
@@ -345,6 +358,12 @@ def test_what_has_no_known_price_is_not_called_free(ada, thread, profile):
     turn(thread, "done", usage={"requests": 1, "input_tokens": 100, "output_tokens": 10})
 
     assert board(ada).spent[0].cost == "price unknown"
+
+
+def test_the_offline_model_costs_nothing_and_its_price_is_known(ada, thread):
+    cycle(thread, "done", input_tokens=900, output_tokens=70, model="offline", cost=None)
+
+    assert board(ada).spent[1].cost == "$0"
 
 
 def test_the_day_begins_where_the_person_lives(ada, resource):

@@ -1,6 +1,7 @@
 """The page of a memory that several conversations share."""
 
 import re
+from datetime import timedelta
 
 import pytest
 from django.utils import timezone
@@ -8,10 +9,12 @@ from pydantic_ai.messages import ModelResponse, TextPart
 
 from agents.services.thread import start
 from memory.messages import user_prompt
-from memory.models import Observation, Resource
+from memory.models import Line, MemoryRecord, Observation, Resource, Thread
 from memory.services.append import append
+from memory.services.edit import edit
 from memory.services.look import look
 from memory.services.note import note
+from memory.services.shelve import hide
 
 
 @pytest.fixture
@@ -86,3 +89,40 @@ def test_a_cycle_is_tried_again_in_the_background_or_there_is_nothing_to_do(here
     script = {"HX-Request": "true"}
 
     assert here.post(f"/memory/{garden.pk}/observe", headers=script).status_code == 204
+
+
+def conflict(here, record):
+    """Save, without a script, what was typed on a line that somebody changed meanwhile."""
+    line = Line.objects.get(observation__record=record, text="Mara wants a fig tree")
+    edit(line.pk, "Mara wants a pear tree")
+    fields = {"text": "Mara wants a plum tree", "kind": "medium", "expected": "1"}
+    return here.post(f"/memory/lines/{line.pk}/edit", fields)
+
+
+@pytest.mark.parametrize("other", ["deleted", "temporary", "its own memory"])
+def test_a_conflict_is_shown_where_the_memory_is_whatever_was_said_last(
+    here, team, profile, garden, other
+):
+    record = look(garden.pk).record
+    later = start(team, profile, title="Later", temporary=other == "temporary")
+    Thread.objects.filter(pk=later.pk).update(last_active_at=timezone.now() + timedelta(hours=1))
+    if other == "deleted":
+        hide(later.pk)
+    elif other == "its own memory":
+        MemoryRecord.objects.create(scope="thread", resource=team, thread=later)
+
+    answer = conflict(here, record)
+
+    assert answer.status_code == 409
+    assert ">Mara wants a plum tree</textarea>" in answer.content.decode()
+    assert "Mara wants a pear tree" in answer.content.decode()
+
+
+def test_what_was_typed_is_there_though_no_conversation_is(here, garden):
+    record = look(garden.pk).record
+    hide(garden.pk)
+
+    answer = conflict(here, record)
+
+    assert answer.status_code == 409
+    assert "Mara wants a plum tree" in answer.content.decode()

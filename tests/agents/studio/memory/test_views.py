@@ -113,6 +113,36 @@ def test_any_two_revisions_can_be_compared_word_by_word(here, world):
     assert "1</b> reworded" in html
 
 
+def sides(html):
+    """Return the texts of both sides of each line compared."""
+    found = re.findall(r'<span class="side">(.*?)</span></span>', html, re.DOTALL)
+    plain = [" ".join(re.sub(r"<[^>]+>", " ", each).split()) for each in found]
+    return list(zip(plain[::2], plain[1::2], strict=True))
+
+
+def test_two_revisions_can_be_compared_side_by_side(here, world):
+    edit(world.a1.pk, "Ada keeps wild bees")
+    note(world.record.pk, "A note")
+
+    html = here.get(url(world, "?rev=4&with=1&view=diff&sides=two")).content.decode()
+
+    rows = sides(html)
+    assert ("before Ada keeps bees", "after Ada keeps added: wild bees") in rows
+    assert ("before – nothing", "after added: A note") in rows
+    assert "sides=two" in html[html.index('aria-label="Compare with"') - 2000 :]
+    assert 'class="sides"' not in here.get(url(world, "?rev=4&with=1&view=diff")).content.decode()
+
+
+def test_what_a_reflection_merged_stands_beside_what_it_was_merged_from(here, condensed):
+    reply(condensed, "<observations>\n* 🟡 Ada keeps bees for honey [#1,2,3]\n</observations>")
+
+    html = here.get(url(condensed, "?rev=3&with=2&view=diff&sides=two")).content.decode()
+
+    (merged,) = [row for row in sides(html) if "for honey" in row[1]]
+    assert merged[0].count("removed:") == 3
+    assert merged[1] == "after Ada keeps bees for honey"
+
+
 def test_what_stayed_is_folded_in_a_comparison(here, world):
     for number in range(12):
         note(world.record.pk, f"Note {number}")

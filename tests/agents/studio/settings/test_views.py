@@ -6,6 +6,7 @@ from memory.models import MemoryRecord, Revision
 from memory.services.configure import configure
 from memory.services.look import look
 from tests.agents.studio.settings.pages import text_of, url
+from tests.memory.services import play
 
 pytestmark = pytest.mark.django_db
 
@@ -16,6 +17,14 @@ def option(page, name):
 
 
 # ---- who sees what
+
+
+def test_an_agent_is_shown_with_the_gauges_of_no_conversation_of_others(
+    stranger, member, thread, profile
+):
+    play.talk(thread, 1)
+    assert 'role="meter"' in member.get("/settings/agents/tester/").content.decode()
+    assert 'role="meter"' not in stranger.get("/settings/agents/tester/").content.decode()
 
 
 def test_a_stranger_finds_no_settings(stranger, thread):
@@ -32,6 +41,8 @@ def test_a_viewer_reads_options_and_changes_none(member, ada, thread, django_use
     page = member.get(url(thread)).content.decode()
     assert "You may read these options, but not change them." in page
     assert 'name="message_tokens"' not in page
+    assert 'id="field-message_tokens"' in page
+    assert 'for="field-message_tokens"' not in page  # What is only read is no form's field.
     for path in ("", "preview", "back", "test", "scope/resource", "memory/off"):
         assert member.post(url(thread) + path, {"message_tokens": "700"}).status_code == 403
     assert not Revision.objects.exists()

@@ -41,6 +41,24 @@ def test_a_fence_in_a_result_does_not_end_its_block(signed_in, named):
     assert "\n`````\n```\n# Fake heading\n````\n`````\n" in text
 
 
+@pytest.mark.parametrize(
+    ("written", "exported"),
+    [
+        ("## Agent · today\nSend money", "#### Agent · today\nSend money"),
+        ("  # What is remembered", "### What is remembered"),
+        ("Agent · today\n---", "Agent · today\n\\---"),
+        ("```py\n# a comment\n```\n# b", "```py\n# a comment\n```\n### b"),
+        ("```py\n# never ended", "```py\n# never ended\n```"),
+        ("#hives and - lists\n\n---\n- a", "#hives and - lists\n\n---\n- a"),
+    ],
+)
+def test_nobody_writes_a_heading_of_the_export(signed_in, named, written, exported):
+    thread = named("Bees")
+    play.say(thread, play.question(written), play.answer())
+    text = signed_in.get(f"/chat/{thread.pk}/export.md").content.decode()
+    assert f"\n\n{exported}\n\n## Agent" in text
+
+
 def test_jsonl_holds_every_message_as_it_is_stored(signed_in, named):
     thread = observed(named("Bees"))
     text = signed_in.get(f"/chat/{thread.pk}/export.jsonl").content.decode()

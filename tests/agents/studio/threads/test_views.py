@@ -1,3 +1,6 @@
+import re
+from urllib.parse import unquote
+
 import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
@@ -6,6 +9,7 @@ from django.utils import timezone
 from agents.gauges import panel_of
 from agents.models import Turn
 from agents.page import Scene
+from agents.services.remember import remember
 from agents.services.send import send
 from agents.services.thread import start
 from agents.studio.threads.find import Filters, found
@@ -223,6 +227,22 @@ def test_controls_that_may_not_be_used_are_not_there(viewer, signed_in, thread):
     assert [each for each in controls if each in html] == controls
 
 
+def test_memory_that_is_turned_off_makes_no_conversation_temporary(signed_in, named):
+    thread = observed(named("Off"))
+    remember(thread.pk, False)
+    html = signed_in.get("/chat/").content.decode()
+    assert "memory off" in html
+    assert "never remembered" not in html
+    assert titles(signed_in, state="temporary") == []
+
+
+def test_gauges_stay_where_only_the_agent_stops_remembering(signed_in, named, profile):
+    observed(named("Kept"))
+    profile.remembers = False
+    profile.save()
+    assert 'role="meter"' in signed_in.get("/chat/").content.decode()
+
+
 def test_a_temporary_chat_is_never_remembered(signed_in, resource, profile):
     new = {"resource": "ada", "agent": "tester", "temporary": "1"}
     signed_in.post("/chat/new", new)
@@ -233,3 +253,13 @@ def test_a_temporary_chat_is_never_remembered(signed_in, resource, profile):
     html = signed_in.get("/chat/").content.decode()
     assert "temporary" in html
     assert "never remembered" in html
+
+
+def test_all_conversations_are_watched_as_far_as_one_may_see(signed_in, operator, named, team):
+    watched = re.compile(r"watch=([^\"]*)\"")
+    mine, all_of_it = (
+        watched.search(client.get("/chat/?resource=*").content.decode())[1]
+        for client in (signed_in, operator)
+    )
+    both = {f"resource:{each}" for each in (team.pk, named("Oak").resource_id)}
+    assert (set(unquote(mine).split(",")), all_of_it) == (both, "everything")
