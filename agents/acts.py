@@ -13,6 +13,7 @@ from django.views.decorators.http import require_POST
 
 from agents import intents, uploads
 from agents.access import Right, author, require, thread_or_404
+from agents.audit import note_act
 from agents.services import discard as discarding
 from agents.services.branch import branch
 from agents.services.fork import fork as fork_at
@@ -24,6 +25,10 @@ from memory.services.asked import ask_for
 from memory.services.change import Refused
 
 REFUSALS = (intents.Refused, Refused)
+REMEMBERED = (
+    "Only a temporary conversation is discarded at once, and something is remembered of this one. "
+    "Delete it in the list of conversations, where that can be undone."
+)
 
 
 def _allowed(request: HttpRequest, thread_id: UUID, right: Right = Right.CHAT) -> Thread:
@@ -186,11 +191,12 @@ def cancel(request: HttpRequest, thread_id: UUID, cycle_id: UUID) -> HttpRespons
 def discard(request: HttpRequest, thread_id: UUID) -> HttpResponse:
     """Destroy a temporary conversation at once, and lead to the others."""
     thread = _allowed(request, thread_id, Right.EDIT)
-    if thread.remembers:
-        raise Http404
+    if not thread.is_temporary:
+        return _refused(request, thread_id, REMEMBERED)
     try:
         discarding.destroy(thread_id, author=author(request), reason="Discarded.")
     except Refused:
         # An answer is being written: it is stopped, and the sweep does the rest.
         discarding.discard(thread_id)
+    note_act(request, "discard", resource=thread.resource, thread=thread_id)
     return _led(request, f"{reverse('threads')}?resource={thread.resource.key}", thread_id)

@@ -36,7 +36,7 @@ def _attached(resource: Resource) -> Iterator[Media]:
 
 TABLES: tuple[Table, ...] = (
     *MEMORY,
-    Table("sent", Blob, ("hash",), _sent, without=frozenset({"created_at"}), shared=True),
+    Table("sent", Blob, ("hash",), _sent, without=frozenset({"kept_at"}), shared=True),
     file_table("file", _attached),
     Table("turn", Turn, ("id",), _turns),
     Table("request", RequestSnapshot, ("turn", "step"), _requests),

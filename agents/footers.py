@@ -43,7 +43,8 @@ def footers_of(scene: Scene) -> dict[int, Footer]:
 
 def _replies(scene: Scene) -> dict[Turn, list[int]]:
     """Return the positions of the replies of each turn that has ended, in order."""
-    ended = [turn for turn in scene.turns if turn.first_position and turn.last_position]
+    end = scene.messages[-1].position if scene.messages else 0
+    ended = [t for t in scene.turns if t.first_position and 0 < (t.last_position or 0) <= end]
     by_turn: dict[Turn, list[int]] = defaultdict(list)
     turns = iter(sorted(ended, key=lambda turn: turn.first_position or 0))
     turn = next(turns, None)

@@ -83,7 +83,7 @@ class Panel:
 def panel_of(scene: Scene) -> Panel:
     """Return the head of the panel."""
     if not scene.remembers:
-        return Panel(off=TEMPORARY if scene.record is None else OFF)
+        return Panel(off=TEMPORARY if scene.is_temporary else OFF)
     options = scene.options
     limits = options.thresholds().given(scene.line_tokens)
     gauges = _messages_gauge(scene, limits), _observations_gauge(scene, limits)
@@ -153,7 +153,7 @@ def _messages_caption(scene: Scene, limits: Limits, ahead: int) -> str:
     if interval is not None:
         at = ahead + interval
         due = pending >= at
-        parts.append("Buffering is due" if due else f"Next buffer at {words.tokens(at)}")
+        parts.append(_due(scene) if due else f"Next buffer at {words.tokens(at)}")
         parts.append(f"activates at {words.tokens(limits.observe)}")
         parts.append(f"blocks at {words.tokens(limits.ceiling)}")
     else:
@@ -161,14 +161,24 @@ def _messages_caption(scene: Scene, limits: Limits, ahead: int) -> str:
     return " · ".join(parts)
 
 
+def _due(scene: Scene) -> str:
+    """Say that an Observer is due, and what for it waits: after a failure it rests, and says so."""
+    running = any(cycle.status == Cycle.Status.RUNNING for cycle in scene.latest_cycles)
+    if running or _last_failure(scene):
+        return "Buffering is due"
+    return "Buffering is due and waits for a worker"
+
+
+_WRONG = (Cycle.Status.FAILED, Cycle.Status.CANCELLED)
+
+
 def _last_failure(scene: Scene) -> str:
     ended = (c for c in scene.latest_cycles if c.status != Cycle.Status.RUNNING)
     latest = next(ended, None)
-    if latest is None or latest.status != Cycle.Status.FAILED or latest.finished_at is None:
+    if latest is None or latest.finished_at is None or latest.status not in _WRONG:
         return ""
-    how = "cancelled" if latest.cancelled else "failed"
     at = words.clock(latest.finished_at.astimezone(scene.zone))
-    return f"Last {_noun(latest)} {how} at {at}"
+    return f"Last {_noun(latest)} {latest.status} at {at}"
 
 
 def _noun(cycle: Cycle) -> str:

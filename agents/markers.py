@@ -175,7 +175,7 @@ def state_and_words(cycle: Cycle, written: Observation | None) -> tuple[str, str
     if cycle.status == Cycle.Status.DONE:
         state, text = _DID[kind]
         return state, " · ".join(_parts(text, cycle.message_tokens, written))
-    if cycle.cancelled:
+    if cycle.status == Cycle.Status.CANCELLED:
         return "interrupted", f"⚠ {_NOUNS[kind]} cancelled"
     if cycle.interrupted:
         return "interrupted", f"⚠ {_NOUNS[kind]} interrupted"
@@ -262,7 +262,7 @@ def revision_link(scene: Scene, number: int) -> Link:
 
 def _again(scene: Scene, cycle: Cycle) -> str:
     """Return where a cycle that went wrong is asked for anew."""
-    if cycle.status not in (Cycle.Status.FAILED, Cycle.Status.DISCARDED):
+    if cycle.status not in Cycle.FRUITLESS:
         return ""
     operation = "reflect" if cycle.kind in REFLECTS else "observe"
     return f"/chat/{scene.thread_id}/operate/{operation}"

@@ -37,6 +37,8 @@ from memory.models.state import State, read_state
 from memory.services.look import options_in, scope_of
 
 WINDOW = 60
+#: How many messages are shown at once from one before the window on.
+LONGEST = 3 * WINDOW
 LATEST_CYCLES = 5
 #: From how many cycles of a kind it is told how long the next one takes.
 LIKE_IT = 9
@@ -97,6 +99,11 @@ class Scene:
     def remembers(self) -> bool:
         """Tell whether this thread has memory; its agent only says how threads begin."""
         return self.thread.remembers
+
+    @cached_property
+    def is_temporary(self) -> bool:
+        """Tell whether nothing was ever remembered of this thread, and nothing will be."""
+        return self.thread.is_temporary
 
     @property
     def options(self) -> MemoryOptions:
@@ -160,10 +167,14 @@ class Scene:
 
     @cached_property
     def messages(self) -> list[Message]:
-        """Return the newest messages in order, or those from the asked position on."""
+        """Return the newest messages in order, or those from the asked position on.
+
+        Of the latter there is one more than are shown: what happened after them is told by it.
+        """
         rows = Message.objects.filter(thread=self.thread_id)
         if self._start is not None:
-            return list(rows.filter(position__gte=self._start).order_by("position"))
+            later = rows.filter(position__gte=self._start).order_by("position")
+            return list(later[: LONGEST + 1])
         return list(reversed(rows.order_by("-position")[:WINDOW]))
 
     @cached_property

@@ -45,7 +45,7 @@ forks AS (
 SELECT s.id, s.title, s.last_position,
   u.newest, u.waiting, u.running, u.ended, u.draft,
   m.id, m.scope, m.revision, m.epoch, m.config,
-  c.started, c.ended, c.number, a.latest, a.number, f.number
+  c.started, c.ended, c.number, a.latest, a.number, f.number, s.resource_id
 FROM shown s
 LEFT JOIN turns u ON u.thread_id = s.id
 LEFT JOIN memory_memoryrecord m ON m.id = s.record_id
@@ -81,4 +81,5 @@ def _stamp(row: tuple[Any, ...]) -> Stamp:
         # What others say counts only where memory is shared with them.
         "beside": activity if is_shared else None,
         "forks": row[18],
+        "resource": row[19],
     }

@@ -26,6 +26,7 @@ from agents.access import thread_or_404
 from agents.addresses import address_of
 from agents.allowed import allowed, rights_of
 from agents.log import log_of
+from agents.looks import first_news
 from agents.models import AgentProfile, Turn
 from agents.page import Scene
 from agents.services import sign_in as sign_ins
@@ -161,8 +162,9 @@ def page_of(
         "keys": KEYS,
         "regions": {name: _safe(allowed(each.html, rights)) for name, each in regions.items()},
         "earlier": _earlier(thread_id, rights, _position(request, "from")),
+        "news": _news(request, thread_id),
         "pending": _is_pending(thread_id),
-        "agents": profiles,
+        "agents": [profile for profile in profiles if not profile.is_of_lab],
         "agent_name": next((a.name for a in profiles if a.slug == thread.agent), "the agent"),
         "key": uuid4(),
         "longest": settings.MESSAGE_CHARACTERS,
@@ -173,6 +175,15 @@ def page_of(
         "limits": _limits(),
     }
     return render(request, "chat/page.html", context, status=422 if refusal else 200)
+
+
+def _news(request: HttpRequest, thread_id: UUID) -> dict[str, int]:
+    """Return where begins what is new to whoever asks, and how much it is.
+
+    A link that leads there says so itself: by then the page has been looked at.
+    """
+    first, count = first_news(request.user, thread_id)
+    return {"first": first or _position(request, "new") or 0, "count": count}
 
 
 def _editing(request: HttpRequest, thread_id: UUID, refused: str = "") -> Turn | None:
@@ -214,7 +225,7 @@ def _position(request: HttpRequest, name: str) -> int | None:
 def _earlier(
     thread_id: UUID, rights: frozenset[str], first: int | None, before: int | None = None
 ) -> dict[str, Any] | None:
-    """Return the entries from a position up to where the page's own log begins."""
+    """Return entries from a position on, at most up to where the page's own log begins."""
     if first is None:
         return None
     now = timezone.now()
@@ -222,7 +233,9 @@ def _earlier(
         before = Scene(thread_id, now).first
     log = log_of(Scene(thread_id, now, start=first), before=before)
     html = allowed(get_template("chat/earlier.html").render({"log": log}), rights)
-    return {"html": _safe(html), "first": first, "before": before, "mark": log.mark}
+    # Those that do not reach the page's own log do not change when that moves on.
+    end = "" if log.newer_from else before
+    return {"html": _safe(html), "first": first, "before": end, "mark": log.mark}
 
 
 @never_cache

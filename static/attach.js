@@ -6,7 +6,7 @@
   const form = one("#composer"), list = one("#files"), picker = one("#picker"), button = one("#attach");
   if (!form || !picker) return;
   const { upload, most, bytes, size: limit } = form.dataset;
-  const place = `om-files-${document.body.dataset.thread}`;
+  const place = `om-files-${document.body.dataset.own}`;
   let files = [], waiting = null;
 
   const recall = () => { try { return JSON.parse(localStorage.getItem(place)) || []; } catch { return []; } };
@@ -68,17 +68,15 @@
   const words = (n) => (n < 1000 ? `${n} B` : n < 999500 ? `${+(n / 1000).toFixed(1)} kB` : `${+(n / 1e6).toFixed(1)} MB`);
   const send = async (file) => {
     const body = new FormData();
-    body.append("csrfmiddlewaretoken", form.elements.csrfmiddlewaretoken.value);
     body.append("file", file.blob, file.name);
     [file.error, file.aborted] = ["", new AbortController()];
     draw(file);
     try {
-      const answer = await fetch(upload, { method: "POST", body, headers: { "HX-Request": "true" }, signal: file.aborted.signal });
-      if (answer.redirected) file.error = "You are signed out. Sign in again, then try again.";
-      else if (answer.ok) {
+      const answer = await window.studio.post(upload, body, { signal: file.aborted.signal });
+      if (answer.ok) {
         const { token, name, size } = await answer.json();
         Object.assign(file, { token, name, words: size });
-      } else file.error = [413, 422].includes(answer.status) ? await answer.text() : "This could not be attached. Try again.";
+      } else file.error = [401, 413, 422].includes(answer.status) ? await answer.text() : "This could not be attached. Try again.";
     } catch { file.error = "The connection was lost. Try again."; }
     if (!files.includes(file)) return;
     say(file.error || `${file.name} attached`);

@@ -1,12 +1,13 @@
 "use strict";
 // The chat page: unsent messages, the log, the panel. The frame around it is studio.js.
 (() => {
-  const { one, all, on, memory, hooks, keys, acts, swap, transmit, say } = window.studio;
+  const { one, all, on, memory, hooks, keys, acts, swap, transmit, say, get } = window.studio;
   const thread = document.body.dataset.thread;
   const base = `/chat/${thread}/`;
 
   // ---- unsent messages: kept until the server says it has them
-  const box = `om-outbox-${thread}`, note = `om-draft-${thread}`;
+  // Of this person alone: others may use the same browser.
+  const own = document.body.dataset.own, box = `om-outbox-${own}`, note = `om-draft-${own}`;
   let refused = new Set();
   const outbox = () => memory.get(box) || [];
   const drop = (key) => { memory.set(box, outbox().filter((item) => item.key !== key)); drawOutbox(); };
@@ -85,19 +86,23 @@
   const grow = () => { const field = one("#message"); if (field && !CSS.supports("field-sizing", "content")) { field.style.height = "auto"; field.style.height = `${field.scrollHeight}px`; } };
   const earlier = async (from) => {
     const first = one("#entries").dataset.first;
-    const answer = await fetch(`${base}earlier?from=${from}&before=${first}`, { headers: { "HX-Request": "true" } });
+    const answer = await get(`${base}earlier?from=${from}&before=${first}`);
     if (!answer.ok) return;
-    const log = one("#log"), below = log.scrollHeight - log.scrollTop;
+    // What is in sight stays where it is, if it is still there.
+    const log = one("#log"), box = log.getBoundingClientRect();
+    const seen = all("#log [data-entry][id]").map((entry) => [entry.id, entry.getBoundingClientRect()]).filter(([, at]) => at.bottom > box.top && at.top < box.bottom);
     await swap(await answer.text());
-    log.scrollTop = log.scrollHeight - below;
+    const kept = seen.find(([id]) => one(`#${CSS.escape(id)}`));
+    if (kept) log.scrollTop += one(`#${CSS.escape(kept[0])}`).getBoundingClientRect().top - kept[1].top;
   };
   const afterSwap = () => {
     const log = one("#log"), old = one("#earlier"), now = one("#entries"), name = one("h1");
     document.title = `${name.textContent} – OM Studio`;
     toEnd();
     one("#newer").hidden = follow || log.scrollHeight - log.scrollTop - log.clientHeight < 80;
-    if (old.dataset.from && (old.dataset.before !== now.dataset.first || old.dataset.mark !== now.dataset.mark)) {
-      old.dataset.before = now.dataset.first;
+    const slid = old.dataset.before && old.dataset.before !== now.dataset.first;
+    if (old.dataset.from && (slid || old.dataset.mark !== now.dataset.mark)) {
+      if (slid) old.dataset.before = now.dataset.first;
       old.dataset.mark = now.dataset.mark;
       earlier(old.dataset.from);
     }

@@ -4,7 +4,6 @@
 // the panel has this file alone.
 (() => {
   const { one, all, on, memory, hooks, keys, acts, post, settle, say } = window.studio;
-  const thread = document.body.dataset.thread;
   const SVG = "http://www.w3.org/2000/svg";
   const drawn = (name, attributes) => { const made = document.createElementNS(SVG, name); for (const [key, value] of Object.entries(attributes)) made.setAttribute(key, value); return made; };
   const short = (n) => (n < 1000 ? `${n}` : n < 999500 ? `${+(n / 1000).toFixed(n < 99950 ? 1 : 0)}k` : `${+(n / 1e6).toFixed(1)}M`);
@@ -50,7 +49,7 @@
     if (!next || missing || document.hidden) return;
     const mine = ++asked;
     try {
-      const answer = await fetch(`${next.dataset.url}?${new URLSearchParams({ draft: one("#message").value })}`, { headers: { "HX-Request": "true" } });
+      const answer = await post(next.dataset.url, { draft: one("#message").value });
       if (mine !== asked) return;
       if (answer.ok && !answer.redirected) draw(await answer.json()); else missing = answer.status === 404;
     } catch { /* the next key asks again */ }
@@ -143,7 +142,7 @@
     alert.hidden = true;
     try {
       const answer = await post(one("#composer").action, { again: one("#again").value, text: field.value });
-      if (answer.ok) { memory.set(`om-draft-${thread}`, ""); await settle(answer); return; }
+      if (answer.ok) { memory.set(`om-draft-${document.body.dataset.own}`, ""); await settle(answer); return; }
       alert.textContent = await answer.text();
     } catch { alert.textContent = "The server cannot be reached. Nothing was sent."; }
     alert.hidden = false;
@@ -156,16 +155,41 @@
     if (!at || !one("#log")) return;
     const entries = all("#log [data-position]");
     const target = one(`#message-${at}`) || entries.filter((entry) => +entry.dataset.position >= at)[0];
-    if (!one(`#message-${at}`) && entries.length && at < +entries[0].dataset.position) { location.replace(`?from=${at}#message-${at}`); return; }
+    // Before the page's own window: where nothing is loaded, or what is loaded ends before it.
+    if (!one(`#message-${at}`) && one("#earlier").dataset.from !== `${at}` && entries.length && at < +one("#entries").dataset.first) { location.replace(`?from=${at}#message-${at}`); return; }
     target?.scrollIntoView({ block: "center" });
     (target?.closest("[data-entry]") || target)?.focus?.({ preventScroll: true });
   };
 
-  hooks.swap.push(() => { fold(); sieve(); moved(); if (bracketed) { const again = one(`#${CSS.escape(bracketed.id)}`); bracketed = null; bracket(again); } });
+  // ---- what is new to this person, and how far they have read
+  const news = () => {
+    const from = +document.body.dataset.new, first = from && all("#log [data-position]").find((entry) => +entry.dataset.position >= from);
+    for (const entry of all("#log .news-begin")) if (entry !== first) entry.classList.remove("news-begin");
+    if (first) first.classList.add("news-begin");
+  };
+  let read = 0, reading = 0;
+  const reads = () => {
+    const log = one("#log");
+    if (!log || document.hidden || log.scrollHeight - log.scrollTop - log.clientHeight >= 80) return;
+    clearTimeout(reading);
+    reading = setTimeout(async () => {
+      const last = +one("#entries").dataset.last;
+      if (last <= read || document.hidden) return;
+      read = last;
+      try { if (!(await post(`/chat/${document.body.dataset.thread}/looked`, { through: last }, { keepalive: true })).ok) read = 0; } catch { read = 0; }
+    }, 600);
+  };
+  const seen = () => { document.body.dataset.new = ""; one("#news")?.remove(); news(); };
+
+  hooks.swap.push(() => { fold(); sieve(); moved(); news(); reads(); if (bracketed) { const again = one(`#${CSS.escape(bracketed.id)}`); bracketed = null; bracket(again); } });
   acts.unedit = () => unedit();
   Object.assign(keys, { e: () => { const entry = document.activeElement?.closest?.("[data-turn]"); if (entry) edit(entry.dataset.turn, said(entry.dataset.turn)); } });
   on("input", (e) => { if (e.target.id === "message") soon(); if (e.target.closest("#sieve")) sieve(); });
-  on("submit", (e) => { if (e.target.id === "sieve") e.preventDefault(); });
+  on("submit", (e) => {
+    if (e.target.id === "sieve") e.preventDefault();
+    if (e.target.id === "news") { e.preventDefault(); post(e.target.action).catch(() => {}); seen(); (one("#message") || one("#log")).focus(); }
+  });
+  on("scroll", (e) => { if (e.target.id === "log") reads(); }, true);
   on("mouseover", over);
   on("focusin", over);
   on("click", (e) => {
@@ -185,10 +209,12 @@
     else if (e.target.id === "message" && e.key === "Escape" && window.chatEditing.on()) { e.preventDefault(); unedit(); }
   });
   window.addEventListener("hashchange", sought);
-  document.addEventListener("visibilitychange", () => { if (!document.hidden) soon(); });
+  document.addEventListener("visibilitychange", () => { if (!document.hidden) { soon(); reads(); } });
 
   fold();
   sieve();
   moved();
+  news();
   sought();
+  reads();
 })();

@@ -9,6 +9,7 @@ from django.utils import timezone
 from agents.models import AgentProfile, RequestSnapshot, Turn
 from agents.services.branch import branch
 from agents.services.fork import fork
+from agents.services.remember import remember as switch_memory
 from agents.services.send import BadPrompt, send
 from agents.services.thread import start
 from memory.dispatch import OPERATIONS, asked
@@ -18,6 +19,7 @@ from memory.services.change import Refused
 from memory.services.look import look
 from memory.services.shelve import hide
 from tests.agents.clients import client_of
+from tests.agents.studio.threads.listed import observed
 from tests.memory.services import play
 
 pytestmark = pytest.mark.django_db
@@ -342,11 +344,15 @@ def test_a_viewer_cancels_nothing_and_nobody_what_is_not_there(
 # ---- temporary
 
 
-def test_a_temporary_conversation_says_so_and_is_discarded_at_once(signed_in, resource, profile):
+def test_a_temporary_conversation_says_so_and_is_discarded_at_once(
+    signed_in, resource, profile, settings
+):
     thread = start(resource, profile, temporary=True)
     talked(thread, "My code is 4711.")
+    settings.KEPT_DAYS = {**settings.KEPT_DAYS, "temporary": 7}
     html = page_of(signed_in, thread)
     assert "temporary: never remembered" in html
+    assert "It is erased once nobody wrote in it for 7 days." in html
     assert "This conversation is never remembered" in html
     assert "Observe now" not in html
     answer = signed_in.post(f"/chat/{thread.pk}/discard")
@@ -374,7 +380,23 @@ def test_a_temporary_conversation_in_which_an_answer_is_written_is_erased_after_
 
 
 def test_what_is_remembered_is_not_discarded_like_this(signed_in, thread):
-    assert signed_in.post(f"/chat/{thread.pk}/discard").status_code == 404
+    html = signed_in.post(f"/chat/{thread.pk}/discard", follow=True).content.decode()
+    assert "Delete it in the list of conversations" in html
+    assert Thread.objects.filter(deleted_at=None).exists()
+
+
+@pytest.mark.parametrize("scope", ["thread", "resource"])
+def test_a_conversation_whose_memory_is_turned_off_is_not_temporary(signed_in, thread, scope):
+    Resource.objects.update(scope=scope)
+    observed(thread)
+    switch_memory(thread.pk, False)
+
+    html = page_of(signed_in, thread)
+    assert "memory off" in html
+    assert "Discard" not in html
+    assert "turned off for this conversation" in html
+    assert signed_in.post(f"/chat/{thread.pk}/discard").status_code == 302
+    assert Line.objects.exists()
     assert Thread.objects.filter(deleted_at=None).exists()
 
 

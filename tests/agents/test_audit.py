@@ -4,8 +4,12 @@ import pytest
 from django.contrib.auth.models import Group
 from django.test import RequestFactory
 
-from agents.access import resource_or_404, thread_or_404
+from agents.access import leave_traces, resource_or_404, thread_or_404
 from agents.audit import AuditEntry, note_act, note_reading
+from agents.services.thread import start
+from memory.models import Cycle, Resource
+from tests.agents.clients import client_of
+from tests.memory.services import play
 
 pytestmark = pytest.mark.django_db
 
@@ -84,6 +88,48 @@ def test_staff_who_open_what_is_not_theirs_leave_a_trace(operator, thread):
 
     entry = AuditEntry.objects.get()
     assert (entry.actor, entry.action, entry.resource_key) == (operator, "read", "ada")
+
+
+def test_staff_who_are_shown_several_at_once_leave_a_trace_of_each(operator, ada, thread):
+    other = Resource.objects.create(key="other", name="Other")
+    leave_traces(request_of(operator), [thread.resource_id, other.pk, other.pk])
+    leave_traces(request_of(ada), [other.pk])
+
+    entries = AuditEntry.objects.values_list("actor_name", "resource_key")
+    assert sorted(entries) == [("ben", "ada"), ("ben", "other")]
+
+
+def test_what_staff_find_or_take_away_leaves_a_trace(operator, thread):
+    play.say(thread, play.question("My code is 4711."))
+    visitor = client_of(operator)
+    for path, data in (
+        ("/find/?q=4711", None),
+        ("/chat/?resource=*&q=4711", None),
+        ("/chat/bulk", {"action": "md", "thread": thread.pk}),
+    ):
+        AuditEntry.objects.all().delete()
+        answer = visitor.get(path) if data is None else visitor.post(path, data)
+        assert b"4711" in answer.content, path
+        assert AuditEntry.objects.get().resource_key == "ada", path
+
+
+def test_a_call_of_a_memory_leaves_a_trace_even_where_it_has_no_thread(operator, thread):
+    play.talk(thread, 6)
+    play.buffer_all(thread)
+    Cycle.objects.update(thread=None)
+    page = client_of(operator).get(f"/context/calls/{Cycle.objects.first().pk}/")
+    assert b"/timeline/None/" not in page.content
+    assert AuditEntry.objects.get().resource_key == "ada"
+
+
+def test_what_is_deleted_or_discarded_is_noted(ada, resource, profile, thread):
+    temporary = start(resource, profile, temporary=True)
+    mine = client_of(ada)
+    mine.post("/chat/bulk", {"action": "delete", "thread": thread.pk})
+    mine.post(f"/chat/{temporary.pk}/discard")
+
+    acts = AuditEntry.objects.values_list("action", "thread")
+    assert set(acts) == {("delete", thread.pk), ("discard", temporary.pk)}
 
 
 def test_nobody_leaves_a_trace_in_what_is_theirs(operator, ada, thread):

@@ -10,7 +10,7 @@ from agents import tokens
 from agents.models import Turn
 from agents.services.send import send
 from memory.models import Thread
-from tests.agents.test_consumers import Socket, session_of
+from tests.agents.browser import Socket, session_of
 
 pytestmark = pytest.mark.django_db
 

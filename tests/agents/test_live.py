@@ -181,7 +181,13 @@ async def first_difference(thread, seed, table=REGIONS, life=None):
 #: A turn that makes memory grow by what was said.
 TURN = ("queue", "begin", "prepare", "answer", "close", "claim_observation", "observe")
 #: Lives that random steps do not lead to: observations grow until they are condensed.
-LIVES = {"memory.reflected": (*TURN * 6, "claim_reflection", "reflect")}
+LIVES = {
+    "memory.reflected": (*TURN * 6, "claim_reflection", "reflect"),
+    "memory.restored": (*TURN * 2, "note", "edit", "restore"),
+    "memory.cleared": (*TURN * 2, "note", "clear"),
+    "memory.pinned": (*TURN * 2, "note", "pin"),
+    "memory.edited": (*TURN * 2, "note", "edit"),
+}
 
 
 def test_every_kind_of_event_has_a_row():

@@ -1,9 +1,11 @@
 import json
+from datetime import timedelta
 
 import pytest
+from django.utils import timezone
 from uuid_utils.compat import uuid7
 
-from agents.models import AgentProfile
+from agents.models import AgentProfile, AuditEntry
 from agents.services.thread import start
 from memory.models import Cycle, MemoryRecord, Message, Resource, Thread
 from tests.agents.om_commands import om, refused
@@ -174,3 +176,13 @@ def test_thresholds_of_an_agent_without_memory_are_refused(resource, profile, re
 
     sentence = refused("replay", recording, "--thresholds", "messages=3000")
     assert sentence == "The agent tester does not remember: it has no thresholds."
+
+
+def test_what_would_expire_is_counted_and_kept(db):
+    at = timezone.now() - timedelta(days=5000)
+    AuditEntry.objects.create(actor_name="root", action="read", at=at)
+
+    assert om("expire", "--dry-run") == "Would remove 1 audit entries.\n"
+    assert json.loads(om("expire", "--dry-run", "--json"))["counts"]["audit entries"] == 1
+    assert om("expire") == "Removed 1 audit entries.\n"
+    assert om("expire") == "Removed nothing.\n"

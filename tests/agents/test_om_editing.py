@@ -5,6 +5,7 @@ from django.core.management import CommandError
 
 from agents.om import erase
 from memory.models import Message, Resource, Revision, Thread
+from memory.services.scope import change_scope
 from tests.agents.om_commands import om, refused
 from tests.memory.services.editing import beekeeping, line, texts, wrong
 
@@ -48,6 +49,15 @@ def test_a_stale_edit_is_refused_with_both_texts(world):
 def test_what_cannot_be_done_is_said_in_a_sentence(world, args, sentence):
     ids = {"LINE": world.a0.pk, "THREAD": world.thread.pk}
     assert sentence in refused(*[ids.get(arg, arg) for arg in args])
+
+
+def test_a_note_of_one_conversation_in_a_shared_memory_belongs_to_it(world):
+    (shared,) = change_scope(world.thread.resource_id, "resource")
+    om("note", world.thread.pk, "Ada is careful")
+    om("note", shared.pk, "All are careful")
+
+    assert line(shared, "Ada is careful").observation.thread == world.thread
+    assert line(shared, "All are careful").observation.thread is None
 
 
 def test_lines_are_noted_pinned_forgotten_and_shown_again(world):

@@ -202,6 +202,7 @@ def test_a_marker_stands_behind_the_last_message_of_its_range(thread, record):
         (Cycle.Kind.OBSERVE, {}, "observed", "✓ Observed 100 → 20 · 5×"),
         (Cycle.Kind.BUFFER, {"status": "failed"}, "failed", "✕ Buffering failed"),
         (Cycle.Kind.OBSERVE, {"status": "discarded"}, "interrupted", "⚠ Observation given up"),
+        (Cycle.Kind.BUFFER, {"status": "cancelled"}, "interrupted", "⚠ Buffering cancelled"),
         (
             Cycle.Kind.REFLECT,
             {"status": "failed", "interrupted": True},
@@ -299,6 +300,15 @@ def test_the_gauge_counts_what_is_not_yet_in_memory(thread, record):
     assert messages.limit == words.percent(600, 720)
     assert (observations.value, observations.top) == (20, 240)
     assert "generation 0" in observations.caption
+
+
+def test_the_gauge_says_what_an_observer_that_is_due_waits_for(thread, record):
+    talk(thread, 20)
+    waits = "Buffering is due and waits for a worker"
+    assert waits in gauges.panel_of(scene(thread)).gauges[0].caption
+
+    ran(record, status=Cycle.Status.RUNNING)
+    assert waits not in gauges.panel_of(scene(thread)).gauges[0].caption
 
 
 def test_a_thread_without_memory_says_so(thread):
@@ -420,5 +430,9 @@ def test_memory_that_is_turned_off_is_told_from_one_that_never_was(thread):
     Thread.objects.update(remembers=False)
     assert "never remembered" in gauges.panel_of(scene(thread)).off
 
-    MemoryRecord.objects.create(resource=thread.resource, thread=thread)
+    record = MemoryRecord.objects.create(resource=thread.resource, thread=thread, revision=1)
+    assert "never remembered" in gauges.panel_of(scene(thread)).off
+
+    talk(thread, 1)
+    write(record, 1, 2)
     assert "turned off for this conversation" in gauges.panel_of(scene(thread)).off

@@ -16,13 +16,13 @@ from pydantic_ai.messages import (
 )
 
 from agents.models import Turn
-from agents.services.attach import redeem
+from agents.services.attach import redeem, take
 from memory import media
 from memory.messages import user_prompt
 from memory.models import Media, Message, Thread
 from memory.services.append import append
 from tests.agents.clients import client_of
-from tests.memory.test_headers import png
+from tests.memory.test_headers import gif, png
 
 pytestmark = pytest.mark.django_db
 
@@ -156,6 +156,34 @@ def test_a_message_shows_its_picture_and_its_file(signed_in, thread):
     assert saved["Content-Disposition"] == "attachment; filename*=UTF-8''n.md"
     assert saved["X-Content-Type-Options"] == "nosniff"
     assert saved.content == NOTES.data
+
+
+SCRIPT = b"<script>alert(1)</script>"
+
+
+@pytest.mark.parametrize(
+    ("name", "data", "media_type"),
+    [
+        ("drawing.svg", b"<svg xmlns='http://www.w3.org/2000/svg'>" + SCRIPT + b"</svg>", None),
+        ("page.html", b"<!doctype html>" + SCRIPT, None),
+        ("page.pdf", b"<html>" + SCRIPT + b"%PDF-1.7", None),
+        ("../../page.gif", gif(2, 2) + SCRIPT, "image/gif"),
+        ("page.png", png(2, 2) + b"<html>" + SCRIPT, "image/png"),
+    ],
+)
+def test_what_could_be_a_page_as_well_is_never_shown_as_one(
+    signed_in, thread, name, data, media_type
+):
+    taken = take(SimpleUploadedFile(name, data, content_type="text/html"))
+    say(thread, media.content_of(taken["hash"]))
+    ((address,), _) = links(signed_in, thread)
+
+    answer = signed_in.get(address)
+    assert answer["Content-Type"] == (media_type or "application/octet-stream")
+    assert answer["Content-Disposition"].startswith("inline" if media_type else "attachment")
+    assert "/" not in answer["Content-Disposition"]
+    assert answer["X-Content-Type-Options"] == "nosniff"
+    assert "script-src 'self'" in answer["Content-Security-Policy"]
 
 
 def test_a_file_is_shown_to_members_only_even_to_one_who_knows_its_address(

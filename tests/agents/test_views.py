@@ -283,6 +283,19 @@ def test_older_entries_come_as_one_partial(signed_in, thread):
     assert all(f"Question {n}<" in whole for n in (0, 39, 40, 99))
 
 
+def test_a_part_that_ends_before_the_newest_messages_stays_as_they_go_on(signed_in, thread):
+    now = timezone.now()
+    append(thread.pk, [user_prompt(f"Question {n}", now) for n in range(300)], at=now)
+
+    cut = signed_in.get(f"/chat/{thread.pk}/?from=1").content.decode()
+    whole = signed_in.get(f"/chat/{thread.pk}/?from=121").content.decode()
+
+    assert 'data-earlier="121">Show newer' in cut
+    assert 'data-from="1" data-before=""' in cut
+    assert "Show newer" not in whole
+    assert 'data-from="121" data-before="241"' in whole
+
+
 def test_the_sources_of_a_line_are_its_messages(signed_in, line):
     url = f"/memory/lines/{line.pk}/sources"
 

@@ -20,6 +20,8 @@ def stage(tmp_path_factory):
     """Serve conversations that are played on command."""
     site = Site(tmp_path_factory.mktemp("stage"), "-m", "tests.browser.stage").wait()
     yield site
+    # It also waits for commands that never come; how a server ends is tested with real ones.
+    site.process.kill()
     site.stop()
 
 

@@ -21,6 +21,7 @@ ETAGS = "[...document.querySelectorAll('[data-etag]')].map((e) => e.dataset.etag
 CLOCKLESS = """root => {
   const copy = document.querySelector(root).cloneNode(true);
   copy.querySelectorAll("time[data-since], time[data-ago]").forEach((t) => { t.textContent = ""; });
+  copy.querySelectorAll(".news-begin").forEach((e) => { e.classList.remove("news-begin"); });
   copy.querySelectorAll("*").forEach((e) => {
     ["open", "data-htmx-powered", "style"].forEach((name) => e.removeAttribute(name));
     if (e.getAttribute("class") === "") e.removeAttribute("class");
@@ -53,7 +54,9 @@ def quiet(page, answers):
     )
     page.wait_for_selector("[data-stop]", state="detached", timeout=SLOW)
     page.wait_for_selector("#operations progress", state="detached", timeout=SLOW)
-    page.wait_for_function("document.querySelector('#queue').children.length === 0", timeout=SLOW)
+    page.wait_for_function(
+        "() => document.querySelector('#queue').children.length === 0", timeout=SLOW
+    )
 
 
 def still(page):
@@ -366,3 +369,53 @@ def test_a_link_to_a_message_leads_to_it_wherever_it_lies(site, visit):
     page.goto(f"{page.url}#message-1")
     live(page)
     assert page.evaluate("document.activeElement.dataset.position") == "1"
+
+
+def test_what_is_new_is_marked_until_it_is_seen(site, visit):
+    """Another tab of the same person talks on while the first one is away."""
+    page = visit(site)
+    begin(page)
+    with page.expect_response(lambda told: "through=2&" in (told.request.post_data or "")):
+        say(page, "I keep bees on the roof.")
+        quiet(page, 1)
+    address = page.url
+    page.goto(site.url)
+    live(page)
+    token = page.locator("[name=csrfmiddlewaretoken]").first.input_value()
+    sent = page.context.request.post(
+        f"{address}send",
+        form={"text": "The hive has a new queen.", "csrfmiddlewaretoken": token},
+        headers={"HX-Request": "true", "Referer": site.url},
+    )
+    assert sent.ok
+    page.wait_for_selector("#recent .fresh:text-is('2 new')", timeout=SLOW)
+
+    with page.expect_response("**/looked"):
+        page.goto(address)
+        live(page)
+    begins = page.locator("#log .news-begin")
+    assert "hive" in begins.inner_text()
+    assert page.locator("#news a").inner_text() == "2 new messages since you looked"
+    shot(page, "news")
+
+    before = page.locator("#log").evaluate("log => log.scrollTop")
+    say(page, "Thank you.")
+    quiet(page, 3)
+    assert begins.count() == 1
+    assert "hive" in begins.inner_text()
+    assert page.locator("#log").evaluate("log => log.scrollTop") >= before
+
+    address = page.locator("#news a").get_attribute("href")
+    page.locator("#news button").click()
+    page.wait_for_selector("#log .news-begin", state="detached")
+    assert page.locator("#news").count() == 0
+    assert page.evaluate("document.activeElement.id") == "message"
+
+    page.goto(page.url + address)
+    live(page)
+    assert "hive" in page.locator("#log .news-begin").inner_text()
+    assert page.locator("#news").count() == 0
+
+    page.goto(f"{site.url}/chat/")
+    live(page)
+    assert page.locator("#rows .fresh", has_text=" new").count() == 0

@@ -144,7 +144,9 @@ def test_a_turn_moves_the_prediction_and_what_is_open_stays(go, page):
         other.keyboard.press("Enter")
     page.wait_for_selector("#shown:has-text('which waits')", timeout=SLOW)
     shoot(page, "context-busy")
-    page.wait_for_function(f"document.querySelectorAll('.strip li').length > {stop}", timeout=SLOW)
+    page.wait_for_function(
+        f"() => document.querySelectorAll('.strip li').length > {stop}", timeout=SLOW
+    )
     page.wait_for_selector("#shown:not(:has-text('which waits'))", timeout=SLOW)
     assert page.inner_text(".sum b") != before
     assert page.is_visible("#detail-instructions")

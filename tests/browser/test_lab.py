@@ -52,7 +52,7 @@ def test_what_one_pane_says_the_matrix_finds_in_the_others(bench, visit):
     page.wait_for_selector("#pane-a-log .mini-said[data-by=assistant]", timeout=SLOW)
     page.wait_for_selector("#matrix tr:has-text('Ruth Okafor') :text('isolated')", timeout=SLOW)
     assert page.locator("#matrix tr", has_text="Ruth Okafor").inner_text().count("shared") == 1
-    page.wait_for_function("document.querySelector('#pane-a-text').value === ''")
+    page.wait_for_function("() => document.querySelector('#pane-a-text').value === ''")
     assert page.input_value("#pane-b-text") == "half a sentence"
     page.get_by_role("button", name="Observe A now").click()
     page.wait_for_selector("#strips .line", timeout=SLOW)
@@ -115,6 +115,23 @@ def test_narrow_panes_become_tabs(bench, visit):
     page.locator(".pane-tabs label", has_text="Cleo").click()
     assert page.locator("#pane-c").is_visible()
     assert not page.locator("#pane-a").is_visible()
+
+
+def test_parts_of_a_pane_are_made_to_fail_and_the_pane_says_so(bench, visit):
+    page = visit(bench)
+    open_preset(page, bench, "Open Two users of one team, one outside")
+    trials = page.locator("#pane-a-trials")
+    trials.locator("summary").click()
+    trials.get_by_label("Observer").select_option("fails")
+    trials.get_by_role("button", name="Switch in pane A").click()
+    page.wait_for_selector("#pane-a-trials .badge:text-is('observer fails')", timeout=SLOW)
+    assert trials.get_attribute("open") is not None
+    trials.get_by_label("Filler").fill("6")
+    trials.get_by_role("button", name="Fill pane A").click()
+    page.wait_for_selector("#pane-a-log .mini-said:has-text('Filler 6')", timeout=SLOW)
+    page.get_by_role("button", name="Observe A now").click()
+    page.wait_for_selector("#runlog .badge[data-state=failed]", timeout=SLOW)
+    shoot(page, "lab-trials")
 
 
 if __name__ == "__main__":

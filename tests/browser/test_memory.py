@@ -10,6 +10,7 @@ import pytest
 from .axe import violations
 from .conftest import Site, fill, live
 from .shots import shot
+from .test_chat import PROMPTS, quiet, say
 
 SLOW = 20_000
 REFUSED = "status of 409"
@@ -19,6 +20,7 @@ STATES = {
     "many": "/memory/{kitchen}/",
     "agent": "/memory/{kitchen}/?seen=agent",
     "diff": "/memory/{kitchen}/?rev=8&with=2&view=diff",
+    "sides": "/memory/{kitchen}/?rev=8&with=2&view=diff&sides=two",
     "raw": "/memory/{kitchen}/?view=raw",
     "reflection": "/memory/{kitchen}/?rev=6",
     "found": "/memory/{kitchen}/?q=where+is+Ruth",
@@ -366,3 +368,31 @@ def test_a_link_to_a_line_that_was_replaced_leads_to_where_it_last_stood(studio,
     live(page)
 
     assert page.evaluate("document.activeElement.id") == f"line-{line}"
+
+
+def test_lines_that_are_new_stay_marked_while_the_page_moves_until_they_are_seen(studio, visit):
+    page = visit(studio)
+    with page.expect_response("**/looked"):
+        go(page, studio, "/memory/{one}/")
+    go(page, studio, "/chat/{one}/")
+    say(page, PROMPTS[1])
+    quiet(page, 1)
+    other = Somebody(page, studio)
+    assert other.post(f"/memory/{studio.ids['one']}/observe").ok
+    go(page, studio, "/memory/{one}/")
+
+    marked = page.locator("#rows .unlooked")
+    marked.first.wait_for(timeout=SLOW)
+    assert "since you looked" in page.locator("#head").inner_text()
+    assert page.locator("#rows .line:not(.unlooked)", has_text="Ada likes oak").count() == 1
+    shot(page, "memory-news")
+
+    count = marked.count()
+    with page.expect_response("**/looked"):
+        other.note(studio.ids["one"], "Written meanwhile")
+    page.wait_for_selector("#rows .words:has-text('Written meanwhile')", timeout=SLOW)
+    assert marked.count() == count
+
+    page.get_by_role("button", name="Mark as seen").click()
+    page.wait_for_selector("#rows .unlooked", state="detached")
+    assert "since you looked" not in page.locator("#head").inner_text()

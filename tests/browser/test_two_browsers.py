@@ -102,6 +102,7 @@ def test_a_busy_page_keeps_nobody_out(slow_site, visit):
 def stage(tmp_path_factory):
     site = Site(tmp_path_factory.mktemp("stage"), "-m", "tests.browser.stage").wait()
     yield site
+    site.process.kill()
     site.stop()
 
 
