@@ -16,6 +16,7 @@ from .atoms import only, read, read_all, write
 from .requests import read_payload
 
 BACK = "revision "
+UNDID = "undo of "
 COPIES = ("fork", "scope", "import")
 SAME = ("reflect", "pin", "config")
 LESS = ("forget", "clear")
@@ -117,6 +118,8 @@ def _history(world, name, tables, said, holders):
 
 def _judge(world, where, tables, row, before, after, past, said):
     cause, number = row["cause"], row["number"]
+    if row["trigger"].startswith(UNDID):
+        return None
     if row["trigger"].startswith(BACK):
         return _back(world, where, row, past, after)
     if number == min(tables.causes) and cause in COPIES:
@@ -144,7 +147,7 @@ def _judge(world, where, tables, row, before, after, past, said):
 
 def _back(world, where, row, past, after):
     number = int(row["trigger"].removeprefix(BACK))
-    if row["cause"] == "restore" and not row["reason"].startswith("Undid"):
+    if row["cause"] == "restore":
         lost = past.get(number, Counter()) - after
         if lost:
             world.broken("edits", f"{where} did not show {write(lost)} again.")
@@ -162,9 +165,19 @@ def _observed(tables, number, said):
     told = Counter()
     for row in tables.rows.values():
         if row["since"] == number and row["kind"] == "observation" and tables.lines_of(row["id"]):
-            for position in _positions(row, said):
-                told.update(said[row["thread_id"]][position])
+            atoms = sum((said[row["thread_id"]][p] for p in _positions(row, said)), Counter())
+            if _erased_unseen(tables, row):
+                written = {atom for line in tables.lines for atom in line["atoms"]}
+                atoms = Counter({atom: n for atom, n in atoms.items() if atom in written})
+            told.update(atoms)
     return told
+
+
+def _erased_unseen(tables, row):
+    """Tell whether lines of a row may have been erased between being written and being shown."""
+    cycle = tables.cycles.get(row["cycle_id"])
+    early = (r for r in tables.revisions if r["cause"] == "erase" and r["number"] < row["since"])
+    return cycle is not None and any(cycle["started_at"] <= r["created_at"] for r in early)
 
 
 def _positions(row, said):

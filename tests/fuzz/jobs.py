@@ -17,9 +17,7 @@ def play_all(asked):
         for said in interpreters.map(lambda share: _said(asked, *share), shares(asked)):
             if not said:
                 raise SystemExit("An interpreter ended without a word; see above.")
-            *story, summary = said.splitlines()
-            print("\n".join(story), end="\n" if story else "")
-            played.append(json.loads(summary))
+            played.append(json.loads(said))
     return added(played)
 
 
@@ -43,6 +41,13 @@ def added(played):
 
 
 def _said(asked, first, seeds):
+    """Let an interpreter play, tell what it finds as it finds it; return its last line."""
     command = [sys.executable, "-m", "tests.fuzz.run", f"--first={first}", f"--seeds={seeds}"]
     command += [f"--operations={asked.operations}", f"--processes={asked.processes}"]
-    return subprocess.run(command, stdout=subprocess.PIPE, text=True).stdout
+    last = ""
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as interpreter:
+        for line in interpreter.stdout:
+            if last:
+                print(last, end="", flush=True)
+            last = line
+    return last

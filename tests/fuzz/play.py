@@ -5,6 +5,7 @@ import traceback
 from contextlib import suppress
 from datetime import UTC, datetime
 
+from django.conf import settings
 from django.core.exceptions import ObjectDoesNotExist
 from django.db import IntegrityError, transaction
 from django.db.models import Q
@@ -195,12 +196,16 @@ class Play(people.People, demands.Demands):
             self.world.happened["overflows_given_up"] += 1
             return
         cause = self.world.causes.get(turn.error, "")
+        if cause.startswith("TimeoutError") and answering.unanswered() >= settings.MODEL_SILENCE:
+            self.world.happened["actor_silences"] += 1
+            return
         self.world.broken("turns", f"A turn failed: {turn.error} {cause}")
 
     def _check(self, process, gate):
         answering = under_way.get()
         if answering is not None and answering.memory is not None and not process.dead:
             gate.answering = answering
+            answering.asked_at = asyncio.get_running_loop().time()
             with harness():
                 requests.check(self.world, answering, gate)
 

@@ -1,5 +1,6 @@
 """Compare the request a model received with the raw tables, not through the engine."""
 
+import asyncio
 import re
 from collections import Counter
 from contextvars import ContextVar
@@ -48,15 +49,23 @@ under_way = ContextVar("under_way", default=None)
 
 @dataclass
 class Answering:
-    """Hold a turn under way, its memory, and the steps whose request was refused as too long."""
+    """Hold a turn under way, its memory, and the steps whose request was refused as too long.
+
+    ``asked_at`` is when its model was asked last, by the loop's clock.
+    """
 
     running: object
     memory: object = None
+    asked_at: float = 0.0
     refused: list = field(default_factory=list)
 
     def in_step(self):
         """Return how often the request of the step under way was refused."""
         return self.refused.count(self.memory.step)
+
+    def unanswered(self):
+        """Return for how many seconds the model has kept silent since it was asked."""
+        return round(asyncio.get_running_loop().time() - self.asked_at, 3)
 
 
 def texts(messages):
@@ -149,7 +158,7 @@ def check(world, answering, gate):
         if not any(str(atom) in text and SAID not in text for text in said):
             world.broken("turns", f"In {where}, the prompt {atom} is missing.")
     record = record_of(thread_id)
-    if record is None or _erased_since(world, record, prepared.revision):
+    if record is None or _gone_since(world, record, prepared):
         return
     newest = max(messages(world, thread_id)) if world.alone else prepared.blocks[-1].position
     prompt = running.turn.first_position
@@ -157,15 +166,15 @@ def check(world, answering, gate):
     through = observed_through(record, thread_id, prepared.revision)
     at = {"through": through, "prompt": prompt, "newest": newest}
     must = wanted(world, record, thread_id, prepared.revision, left=left, **at)
-    where = f"{where} as of revision {prepared.revision}"
-    if _erased_since(world, record, prepared.revision):
-        return
-    if left:
-        _overflown(world, where, answering, left, **at)
     # The step that was just made stays in sight when it is observed meanwhile.
     must += (got - must) & step_of(world, thread_id, prompt, newest)
-    _compare(world, where, got, must)
-    _others(world, where, said, record, thread_id, prepared.revision)
+    wrong = [*_compared(got, must), *_others(world, said, record, thread_id, prepared.revision)]
+    if left:
+        wrong += _overflown(world, answering, left, **at)
+    if _gone_since(world, record, prepared):
+        return
+    for sentence in wrong:
+        world.broken("coverage", f"In {where} as of revision {prepared.revision}, {sentence}")
 
 
 def left_out(turn, step):
@@ -176,20 +185,20 @@ def left_out(turn, step):
     return {p for run in runs for p in range(run["first"], run["last"] + 1)}
 
 
-def _overflown(world, where, answering, left, *, through, prompt, newest):
-    """Judge what was left out: the oldest first, never the prompt or the step just made."""
+def _overflown(world, answering, left, *, through, prompt, newest):
+    """Yield what is wrong with what was left out: the oldest first, never prompt or last step."""
     world.happened["left_out"] += 1
     if not answering.refused and "context_tokens" not in world.options:
-        world.broken("coverage", f"In {where}, messages are left out though nothing overflows.")
+        yield "messages are left out though nothing overflows."
     known = sorted(messages(world, answering.running.turn.thread_id))
     raw = [p for p in known if through < p <= newest and p != prompt]
     gone = [p for p in raw if p in left]
     if prompt in left or gone != raw[: len(gone)] or (prompt < newest and newest in left):
-        world.broken("coverage", f"In {where}, {gone} of {raw} are left out.")
+        yield f"{gone} of {raw} are left out."
 
 
-def _others(world, where, said, record_id, thread_id, revision):
-    """Compare what is told of other conversations: what lies raw there, none of it twice."""
+def _others(world, said, record_id, thread_id, revision):
+    """Yield what is wrong with what is told of others: what lies raw there, none of it twice."""
     told = read_all(block for text in said for block in OTHERS.findall(text))
     if not told:
         return
@@ -202,7 +211,7 @@ def _others(world, where, said, record_id, thread_id, revision):
                 if position > through:
                     raw.update(atoms)
     if told - raw:
-        world.broken("coverage", f"In {where}, {_listed(told - raw)} is told as if raw elsewhere.")
+        yield f"{_listed(told - raw)} is told as if raw elsewhere."
 
 
 def step_of(world, thread_id, prompt, newest):
@@ -222,20 +231,24 @@ def record_of(thread_id):
     return None if found is None else sql.key(found)
 
 
-def _erased_since(world, record_id, revision):
-    """Tell whether rows the request was made of may be gone already."""
+def _gone_since(world, record_id, prepared):
+    """Tell whether rows the request was made of may be gone, or in another record, already."""
     if world.alone:
         return False
-    erased = Revision.objects.filter(record=record_id, number__gt=revision, cause="erase")
-    return erased.exists() or not MemoryRecord.objects.filter(pk=record_id).exists()
+    since = Revision.objects.filter(
+        record=record_id, number__gt=prepared.revision, cause__in=("erase", "scope")
+    )
+    is_open = MemoryRecord.objects.filter(pk=record_id, closed_at=None).exists()
+    moved = prepared.view is not None and prepared.view.record.pk != record_id
+    return moved or not is_open or since.exists()
 
 
-def _compare(world, where, got, must):
-    missing, doubled = must - got, got - must
-    if missing:
-        world.broken("coverage", f"In {where}, {_listed(missing)} did not reach the Actor.")
-    if doubled:
-        world.broken("coverage", f"In {where}, {_listed(doubled)} came once too often.")
+def _compared(got, must):
+    """Yield how what reached the Actor differs from what should have."""
+    if missing := must - got:
+        yield f"{_listed(missing)} did not reach the Actor."
+    if doubled := got - must:
+        yield f"{_listed(doubled)} came once too often."
 
 
 def _listed(atoms):

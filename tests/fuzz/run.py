@@ -34,6 +34,7 @@ INVARIANTS = (
 OPERATIONS = 200
 MOST_TOLD = 5
 WARM = 60
+TOLD_EVERY = 50
 AUDIT_EVERY = 100
 ENDS_EVERY = 3
 EXERCISED = (
@@ -255,6 +256,8 @@ def play_all(asked):
             tell(world, asked)
         if world.found and asked.until_found:
             break
+        if seed % TOLD_EVERY == 0:
+            print(f"through seed {seed}: {violations.total()} violations", file=sys.stderr)
     return {
         "seeds": seed - asked.first + 1,
         "processes": asked.processes,

@@ -18,7 +18,7 @@ from memory.models import (
 
 from . import sql
 from .atoms import only, read, read_all, write
-from .audit import Tables, audit, records_of, said_by
+from .audit import PEOPLE, Tables, audit, records_of, said_by
 from .processes import harness
 from .requests import record_of
 from .world import TABLES
@@ -109,6 +109,7 @@ class Audits:
             self.world.forgotten.clear()
             before = {record["id"] for record in records_of(self.world)}
             told = self._told() if thread_id is None else self._visible(record_of(thread_id))
+            hidden = set() if thread_id is not None else self._hidden()
         yield
         with harness():
             self.world.grown()
@@ -116,7 +117,7 @@ class Audits:
             if thread_id is None:
                 # What several conversations say may have been forgotten of one alone.
                 several = Counter(atom for rows in said.values() for atom in _sum(rows))
-                told = Counter({atom: n for atom, n in told.items() if several[atom] < 2})
+                told = Counter({a: n for a, n in told.items() if several[a] < 2 or a not in hidden})
             for record in records_of(self.world):
                 if record["closed_at"] is None:
                     self._compare(Tables(record), told, said, new=record["id"] not in before)
@@ -133,6 +134,18 @@ class Audits:
             observation__record__closed_at__isnull=True, since__isnull=False, until__isnull=True
         )
         return only("m", read_all(lines.values_list("text", flat=True)))
+
+    def _hidden(self):
+        """Return what people ever took out of sight in an open record, erased or said otherwise."""
+        open_records = (r for r in records_of(self.world) if r["closed_at"] is None)
+        return self.world.erased_lines | {
+            atom
+            for tables in map(Tables, open_records)
+            for number, lines in tables.ended.items()
+            if number is not None and tables.causes[number]["cause"] in PEOPLE
+            for line in lines
+            for atom in line["atoms"]
+        }
 
     def _compare(self, tables, told, said, *, new):
         visible = read_all(
@@ -194,6 +207,7 @@ class Audits:
                 self.world.erased |= set(hit)
             elif line is not None:
                 self._line_gone(line)
+                self.world.erased_lines |= set(doomed)
             if whole:
                 self._no_row_of(thread_id)
             self.nowhere()
@@ -297,7 +311,9 @@ class Audits:
             left = [atom for atom in read(text) if atom in self.world.erased]
             if left:
                 place = f"{model.__name__}.{name}"
-                self.world.broken("destroyed", f"{write(left)} was erased, and is in {place}.")
+                self.world.broken(
+                    "destroyed", f"{write(left)} was erased, and is in {place}: {text}"
+                )
             if model in (Blob, Line) and self._told_again(text):
                 place = f"{model.__name__}.{name}"
                 self.world.broken("destroyed", f"An erased line is in {place}: {text[-300:]}")
