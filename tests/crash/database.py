@@ -17,20 +17,29 @@ WAL_WRITE_LOCK = 120
 FLOCK = "hhqqi4x"
 
 
+class Locked(Exception):
+    """Another process holds the whole database, and did not let go in time."""
+
+
 class Sqlite:
     """Watch a SQLite file."""
 
     name = "SQLite"
 
-    def __init__(self, path):
+    def __init__(self, path, patience=20):
         self.url = f"sqlite:///{path}"
         self._path = path
+        self._patience = patience
 
     def rows(self, statement):
-        """Return what a statement finds."""
-        connection = sqlite3.connect(f"file:{self._path}?mode=ro", uri=True, timeout=20)
+        """Return what a statement finds. Raises Locked."""
+        connection = sqlite3.connect(f"file:{self._path}?mode=ro", uri=True, timeout=self._patience)
         try:
             return connection.execute(statement).fetchall()
+        except sqlite3.OperationalError as refused:
+            if refused.sqlite_errorcode & 0xFF == sqlite3.SQLITE_BUSY:
+                raise Locked(str(refused)) from refused
+            raise
         finally:
             connection.close()
 

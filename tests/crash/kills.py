@@ -24,7 +24,7 @@ from pathlib import Path
 
 from memory.messages import dump
 from memory.recordings import read
-from tests.crash.database import decoded, own_database
+from tests.crash.database import Locked, decoded, own_database
 
 ROOT = Path(__file__).resolve().parents[2]
 KINDS = ["cycle"] * 3 + ["turn"] * 3 + ["write"] + ["any"] * 3
@@ -118,10 +118,11 @@ class Trial:
             child.send_signal(signal.SIGCONT)
             time.sleep(planned.delay)
             self._stop(child, lambda: self._stands(child, planned.kind))
-            self.hits.append(self._evidence(child, planned))
+            write = self.database.writing(child.pid)
         finally:
             child.kill()
             child.communicate()
+        self.hits.append(self._evidence(planned.kind, write))
         return self.hits[-1]
 
     def _stop(self, child, stands):
@@ -133,11 +134,21 @@ class Trial:
             if stands():
                 child.send_signal(signal.SIGSTOP)
                 os.waitid(os.P_PID, child.pid, os.WSTOPPED | os.WEXITED | os.WNOWAIT)
-                if child.poll() is None and stands():
+                if child.poll() is None and self._still(stands):
                     return
                 child.send_signal(signal.SIGCONT)
             time.sleep(GLANCE)
         raise TimeoutError("The moment to kill at never came.")
+
+    def _still(self, stands):
+        """Tell whether a condition holds while the process is stopped.
+
+        One that was stopped while it holds the whole database for itself lets nobody look.
+        """
+        try:
+            return stands()
+        except Locked:
+            return False
 
     def _stands(self, child, kind):
         if kind == "cycle":
@@ -148,14 +159,18 @@ class Trial:
             return self.database.writing(child.pid)
         return True
 
-    def _evidence(self, child, planned):
-        """Say what the stopped process is in the middle of."""
+    def _evidence(self, kind, write):
+        """Say what the process died in the middle of: its rows stand as it left them.
+
+        They are read once it is dead, since it may have been stopped anywhere, with the whole
+        database locked too.
+        """
         return {
-            "kind": planned.kind,
+            "kind": kind,
             "stored": self.stored(),
             "cycle": self.running("memory_cycle"),
             "turn": self.running("agents_turn"),
-            "write": self.database.writing(child.pid),
+            "write": write,
         }
 
     def verify(self):
