@@ -4,9 +4,10 @@ PORT ?= 8000
 PYTHON ?= python3
 BIN := .venv/bin
 CHAT := $(addprefix tests/browser/test_,chat.py shared.py attachments.py broken_frames.py)
+FLEET := tests/degradation tests/crash/test_fleet.py
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: help install install-dev studio production-local test test-servers lint browser browser-pages screenshots slow quality fuzz fuzz-ci bench audit
+.PHONY: help install install-dev studio production-local test test-servers lint browser browser-pages screenshots slow slow-servers degradation quality crash fuzz fuzz-ci bench bench-production bench-million audit
 
 help:  ## Say what can be done
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -40,19 +41,34 @@ browser-pages: .venv/installed-dev  ## Drive every other page in Chromium
 screenshots: .venv/installed-dev  ## Take the pictures of docs/screenshots anew
 	@$(BIN)/python -m tests.browser.pictures
 
-slow: .venv/installed-dev  ## Run the long tests: kills, races, many random lives
-	@$(BIN)/python -m pytest -n auto -m slow $(ARGS)
-	@$(BIN)/python tests/servers.py -n auto -m slow tests/crash tests/memory $(ARGS)
+slow: .venv/installed-dev  ## Run the long tests: kills, races, many random lives, every address
+	@$(BIN)/python -m pytest -n auto -m slow $(FLEET:%=--ignore=%) $(ARGS)
+	@$(BIN)/python tests/servers.py -n auto -m slow tests/upgrade $(ARGS)
+
+slow-servers: .venv/installed-dev  ## Run the long tests of memory, and kills, on PostgreSQL and Redis too
+	@$(BIN)/python tests/servers.py -n auto -m slow tests/memory tests/crash/test_kills.py $(ARGS)
+
+degradation: .venv/installed-dev  ## Stop and start servers of our own, and kill processes under load
+	@$(BIN)/python -m pytest -m slow $(FLEET) $(ARGS)
+
+crash: .venv/installed-dev  ## Kill processes under load: make crash [TURNS=1000] [ROLLING=1]
+	@$(BIN)/python -m tests.crash.fleet --turns $(or $(TURNS),1000) $(if $(ROLLING),--rolling) $(ARGS)
 
 fuzz: .venv/installed-dev  ## Play random lives of memory: make fuzz SEEDS=500 [PROCESSES=4] [JOBS=2] [DATABASE_URL=...]
 	@$(BIN)/python -m tests.fuzz.run --seeds $(or $(SEEDS),50) --first $(or $(FIRST),1) \
-		--processes $(or $(PROCESSES),1) --jobs $(or $(JOBS),1) $(if $(LOG),--log)
+		--processes $(or $(PROCESSES),1) --jobs $(or $(JOBS),1) $(if $(LOG),--log) $(ARGS)
 
 fuzz-ci: .venv/installed-dev  ## Play fifty seeds of each kind and demand that everything happened
 	@$(BIN)/python -m tests.fuzz.ci
 
 bench: .venv/installed-dev  ## Measure what a turn costs: make bench [DATABASE_URL=...] [ARGS="--turns 500"]
 	@$(BIN)/python -m tests.bench.run $(ARGS)
+
+bench-production: .venv/installed-dev  ## Measure a production server: make bench-production [ARGS="--seconds 60 --only crowd"]
+	@$(BIN)/python -m tests.bench.production $(ARGS)
+
+bench-million: .venv/installed-dev  ## Explain every statement of a turn among a million messages: DATABASE_URL=... make bench-million
+	@$(BIN)/python -m tests.bench.million $(ARGS)
 
 lint: .venv/installed-dev  ## Check style, types, imports and migrations
 	@$(BIN)/ruff check .

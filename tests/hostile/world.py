@@ -16,7 +16,7 @@ from memory.recordings import Recorded, Recording
 from memory.services.edit import edit
 from memory.services.note import note
 from memory.services.shelve import rename
-from tests.agents.test_every_address import addresses, filled
+from tests.agents.test_every_address import ADDRESSES, filled
 from tests.hostile.judge import Page, plain
 
 START = datetime(2026, 3, 2, 9, 0, tzinfo=UTC)
@@ -86,13 +86,16 @@ def plant(strings, owner):
         "extension": "md",
         "operation": "observe",
         "name": "observe",
+        "lab_id": uuid4(),
+        "what": "pin",
+        **dict.fromkeys(("position", "number", "turn_number", "step", "revision"), 1),
     }
 
 
 def walk(client, world, strings):
     """Yield the address of every page that can be opened, with the page as it was read."""
     query = {"q": next((each for each in strings if "<" in each), strings[0]).replace("\x00", "")}
-    routes = [each for each in sorted(set(addresses())) if not each.startswith(NO_PAGES)]
+    routes = [each for each in ADDRESSES if not each.startswith(NO_PAGES)]
     places = [(filled(each, world), {}) for each in routes]
     places += [(filled(each, world), query) for each in routes if each.startswith(SEARCHED)]
     places += [(f"/admin/{each}/", {}) for each in ("", *LISTS)]
