@@ -29,7 +29,8 @@ from memory.services.kept import Raw
 from memory.services.look import View, look
 from memory.services.observe import observe_while_waiting
 from memory.services.prepare import Prepared, plain, prepare_from
-from memory.services.tail import message_block, tail
+from memory.services.request import message_block
+from memory.services.tail import tail
 from memory.tokens import count
 
 logger = logging.getLogger(__name__)

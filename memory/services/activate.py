@@ -12,6 +12,7 @@ from django.utils import timezone
 
 from memory.dispatch import dispatch
 from memory.engine.lifecycle import Activate
+from memory.engine.parsing import SHORTEST_TITLE
 from memory.engine.values import Hints
 from memory.events import MemoryActivated, MemoryReflected, ThreadRenamed
 from memory.models import Cursor, Cycle, Line, Observation, Revision, Thread
@@ -21,8 +22,6 @@ from memory.publish import publish
 from . import kept
 from .look import View, look, visible_lines
 from .sizes import tokens_at
-
-SHORTEST_TITLE = 3
 
 
 def activate(view: View, due: Activate) -> View:

@@ -28,8 +28,7 @@ from .early import Early, early_of
 from .kept import Raw
 from .look import View, scope_of, view_of
 from .prepare import MOST_ROUNDS, due
-from .request import Prepared, plain, request_blocks, window_in
-from .tail import message_block
+from .request import Prepared, message_block, plain, request_blocks, window_in
 
 _NOTHING: Mapping[str, Any] = {}
 

@@ -137,13 +137,13 @@ def request_blocks(
         view, earlier, current, overhead + sum(block.tokens for block in made)
     )
     blocks = [
-        *(_message_block(LEFT_OUT, m) for m in earlier[:dropped]),
+        *(message_block(LEFT_OUT, m) for m in earlier[:dropped]),
         *before,
-        *(_message_block("message", m) for m in earlier[dropped:]),
+        *(message_block("message", m) for m in earlier[dropped:]),
         *between,
-        *(_message_block("prompt", m) for m in current[:1]),
-        *(_message_block(LEFT_OUT, m) for m in current[1 : within + 1]),
-        *(_message_block("prompt", m) for m in current[within + 1 :]),
+        *(message_block("prompt", m) for m in current[:1]),
+        *(message_block(LEFT_OUT, m) for m in current[1 : within + 1]),
+        *(message_block("prompt", m) for m in current[within + 1 :]),
     ]
     return [block for block in blocks if block is not None]
 
@@ -249,7 +249,7 @@ def _reminder(view: View, *, remembering: bool) -> Block | None:
 def plain(thread_id: UUID) -> Prepared:
     """Return the request of a thread that does not remember: all of its messages."""
     rows = Message.objects.above(thread_id, 0)
-    return Prepared(blocks=tuple(_message_block("message", Raw(row)) for row in rows))
+    return Prepared(blocks=tuple(message_block("message", Raw(row)) for row in rows))
 
 
 def _with_prompt(view: View, prompt_position: int) -> Sequence[Raw]:
@@ -259,14 +259,9 @@ def _with_prompt(view: View, prompt_position: int) -> Sequence[Raw]:
     return [*(Raw(row) for row in prompt), *view.raw]
 
 
-def _message_block(kind: str, raw: Raw) -> Block:
-    return Block(
-        kind=kind,
-        message=raw.message,
-        tokens=raw.tokens,
-        source="conversation",
-        position=raw.position,
-    )
+def message_block(kind: str, raw: Raw, *, source: str = "conversation") -> Block:
+    """Return the block that sends a stored message as it is."""
+    return Block(kind, raw.message, raw.tokens, source, raw.position)
 
 
 def text_block(kind: str, text: str, tokens: int, *, source: str) -> Block:

@@ -11,7 +11,7 @@ from memory.models import Message
 from memory.models.thread import MessageQuerySet
 
 from .kept import Raw
-from .request import Block, Prepared
+from .request import Prepared, message_block
 
 MOST_MESSAGES = 400
 ROOM = 60_000
@@ -35,11 +35,6 @@ def tail(thread_id: UUID, *, prompt_position: int, why: str, room: int = ROOM) -
     return Prepared(
         tuple(message_block(k, raw, source=source) for k, raw in zip(kinds, sent, strict=True))
     )
-
-
-def message_block(kind: str, raw: Raw, *, source: str = "conversation") -> Block:
-    """Return the block that sends a stored message as it is."""
-    return Block(kind, raw.message, raw.tokens, source, raw.position)
 
 
 def _newest(messages: MessageQuerySet) -> Sequence[Raw]:
