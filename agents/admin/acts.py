@@ -188,8 +188,8 @@ def erasing_person(request: HttpRequest, person: User) -> Act:
     return Act(
         name="erase person",
         title=f"Erase what {person} said",
-        says="Destroys the resources that are theirs alone, and their messages in shared ones, "
-        "with everything made of them. Their account stays.",
+        says="Destroys the resources that are theirs alone, and their messages and notes in shared "
+        "ones, with everything made of them. Their account stays, and so does a line they changed.",
         button="Erase for good",
         carry_out=carry_out,
         back=change_page(person),

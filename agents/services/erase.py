@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 from uuid import UUID
 
 from django.db import transaction
-from django.db.models import Min, Q, QuerySet
+from django.db.models import Exists, Min, OuterRef, Q, QuerySet
 
 from memory import media
-from memory.models import Blob, Resource, Revision, Thread
+from memory.models import Blob, Line, Resource, Revision, Thread
 from memory.services import erase as memory
 from memory.services.blank import ERASED
 from memory.services.change import Refused
@@ -113,16 +113,18 @@ def erase_resource(resource: Resource) -> Erased:
 
 @transaction.atomic
 def erase_person(person: User, *, author: User | None = None, reason: str = "") -> Erased:
-    """Destroy what a person said: resources of theirs alone, and their turns in all others.
+    """Destroy what a person said: resources of theirs alone, their turns and notes in all others.
 
-    Prompts of theirs that wait are taken back, their membership ends, and their name goes from
-    every revision. The account stays. Raises Refused while a turn of theirs runs.
+    Prompts of theirs that wait are taken back, their membership ends, and their name and reasons
+    go from every revision. A line that they changed stays: it tells what others said too. The
+    account stays. Raises Refused while a turn of theirs runs.
     """
     total = Erased()
     said = Turn.objects.filter(author=person)
+    changed = Revision.objects.filter(author=person)
     _take_back(said)
     # What was said in a resource stays said when its author leaves.
-    spoke = Q(pk__in=said.values("thread__resource"))
+    spoke = Q(pk__in=said.values("thread__resource")) | Q(pk__in=changed.values("record__resource"))
     for resource in Resource.objects.filter(Q(members=person) | spoke).distinct():
         if list(resource.members.all()) == [person]:
             total.counts.update(erase_resource(resource).counts)
@@ -130,13 +132,16 @@ def erase_person(person: User, *, author: User | None = None, reason: str = "") 
         for thread_id, first, last in _said(person, resource):
             done = erase_messages(thread_id, first, last, author=author, reason=reason)
             total.counts.update(done.counts)
+        for line_id in _noted(person, resource):
+            if Line.objects.filter(pk=line_id).exists():  # A copy goes with the first of them.
+                total.counts.update(erase_line(line_id, author=author, reason=reason).counts)
         resource.members.remove(person)
     files = _files(said)
     total.counts["prompts"] += said.update(
         author=None, prompt=ERASED, attachments=[], draft_text="", error=""
     )
     total.counts["media"] += len(media.destroy(files, keep=waiting()))
-    Revision.objects.filter(author=person).update(author=None)
+    changed.update(author=None, reason="")
     return total
 
 
@@ -144,6 +149,18 @@ def _said(person: User, resource: Resource) -> list[tuple[UUID, int, int]]:
     turns = Turn.objects.filter(author=person, thread__resource=resource)
     spans = turns.values_list("thread", "first_position", "last_position")
     return [(thread, first, last or first) for thread, first, last in spans if first]
+
+
+def _noted(person: User, resource: Resource) -> list[UUID]:
+    """Return the lines a person wrote as notes: a revision of theirs shows each."""
+    theirs = Revision.objects.filter(
+        record=OuterRef("observation__record"),
+        number=OuterRef("since"),
+        cause=Revision.Cause.NOTE,
+        author=person,
+    )
+    notes = Line.objects.filter(Exists(theirs), observation__record__resource=resource)
+    return list(notes.values_list("pk", flat=True))
 
 
 def _take_back(turns: TurnQuerySet) -> None:

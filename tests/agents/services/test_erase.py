@@ -17,7 +17,9 @@ from agents.services.send import send
 from memory.models import Blob, Media, Message, Resource, Revision, Thread
 from memory.models.blob import digest
 from memory.services.change import Refused
+from memory.services.edit import edit
 from memory.services.forget import forget
+from memory.services.note import note
 from tests.memory.services.editing import beekeeping, texts, wrong
 from tests.memory.services.test_erase import stored
 
@@ -160,6 +162,29 @@ def test_what_a_person_said_goes_from_a_resource_they_left_too(world, done, ada,
     assert held("bees") == []
     assert texts(world.record) == ["Ada asked for the time", "Ada asks about honey"]
     assert done.get(number=1).prompt == "Tell me about time."
+
+
+def test_a_persons_notes_and_reasons_go_and_those_of_others_stay(world, done, ada, ben):
+    world.thread.resource.members.set([ada, ben])
+    done.update(author=ben)
+    first = note(world.record.pk, "Ada is allergic to wasps", author=ada, reason="As I told you")
+    edit(first.pk, "Ada is very allergic to wasps", author=ben)
+    note(world.record.pk, "Ben pays for the hives", author=ben, reason="He said so")
+
+    erase_person(ada)
+    assert held("allergic") == held("As I told you") == []
+    assert "Ben pays for the hives" in texts(world.record)
+    assert Revision.objects.filter(author=ben, reason="He said so").exists()
+    assert wrong() == []
+
+
+def test_a_note_goes_from_a_resource_where_the_person_said_nothing(world, done, ada, ben):
+    world.thread.resource.members.set([ben])
+    done.update(author=ben)
+    note(world.record.pk, "Ada is allergic to wasps", author=ada)
+
+    erase_person(ada)
+    assert held("allergic") == []
 
 
 def test_a_prompt_of_the_person_that_waits_is_taken_back_with_its_file(world, done, ada, ben):
