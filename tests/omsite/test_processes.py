@@ -2,8 +2,13 @@
 
 import re
 import shutil
+import socket
 import subprocess
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from threading import Thread
+from urllib.error import HTTPError, URLError
+from urllib.request import Request, urlopen
 
 import pytest
 import yaml
@@ -23,6 +28,7 @@ from omsite.management.commands.production import (
     proxy_site,
 )
 from omsite.processes import BEAT, PROCESSES, WEB
+from tests.fleet.private import until
 
 ROOT = Path(__file__).parents[2]
 COMPOSE = yaml.safe_load((ROOT / "docker-compose.yml").read_text())
@@ -165,12 +171,64 @@ def test_the_template_is_filled_in_with_all_that_it_names():
     assert "export BODY_MEGABYTES" in BODY.read_text()
 
 
+class Counting(BaseHTTPRequestHandler):
+    """Answer with how many bytes were sent."""
+
+    def do_POST(self):
+        said = str(len(self.rfile.read(int(self.headers["Content-Length"])))).encode()
+        self.send_response(200)
+        self.send_header("Content-Length", str(len(said)))
+        self.end_headers()
+        self.wfile.write(said)
+
+    def log_message(self, *_):
+        pass
+
+
+def beside_a_free_port():
+    """Return a server whose port comes after one that nobody has."""
+    while True:
+        server = ThreadingHTTPServer(("127.0.0.1", 0), Counting)
+        try:
+            socket.create_server(("127.0.0.1", server.server_port - 1)).close()
+        except OSError:
+            server.server_close()
+        else:
+            return server
+
+
+@pytest.fixture
+def proxied(tmp_path):
+    """Yield the address of an nginx before a server that counts."""
+    with beside_a_free_port() as server:
+        Thread(target=server.serve_forever, daemon=True).start()
+        port = server.server_port - 1
+        command = proxy(port, tmp_path, Config(om_attachment_megabytes=0.5))
+        with subprocess.Popen(command, stderr=subprocess.PIPE) as running:
+            try:
+                yield f"http://127.0.0.1:{port}/"
+            finally:
+                running.terminate()
+                server.shutdown()
+
+
+def sent(address, megabytes):
+    """Send so much; return the status and how much arrived, or None while nobody listens."""
+    request = Request(address, data=bytes(megabytes * 1024 * 1024), method="POST")
+    try:
+        with urlopen(request, timeout=30) as answer:
+            return answer.status, int(answer.read())
+    except HTTPError as refused:
+        return refused.code, 0
+    except URLError:
+        return None
+
+
 @pytest.mark.skipif(shutil.which("nginx") is None, reason="nginx is not installed")
-def test_nginx_understands_what_it_is_told(tmp_path):
-    config = Config(om_attachment_megabytes=0.5)
-    command = proxy(8000, tmp_path, config)
-    done = subprocess.run([*command, "-t"], capture_output=True, text=True)
-    assert done.returncode == 0, done.stderr
+def test_a_form_that_is_allowed_goes_through_whole_and_a_larger_one_does_not(proxied):
+    allowed = until(lambda: sent(proxied, 9), "nginx answers")
+    refused = until(lambda: sent(proxied, 11), "nginx answers")
+    assert (allowed, refused) == ((200, 9 * 1024 * 1024), (413, 0))
 
 
 def test_the_proxy_leads_nobody_to_the_figures():

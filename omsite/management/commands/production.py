@@ -33,6 +33,7 @@ PROXY = BASE / "omsite" / "proxy"
 TEMPLATE, BODY = PROXY / "nginx.conf.template", PROXY / "15-body.envsh"
 
 _NGINX = """\
+{user}
 daemon off;
 worker_processes 1;
 pid {folder}/nginx.pid;
@@ -193,7 +194,9 @@ def _python(*rest: str) -> list[str]:
 def proxy(port: int, folder: Path, config: Config) -> list[str]:
     """Write what nginx is told into a folder; return the command that runs it."""
     path = folder / "nginx.conf"
-    path.write_text(_NGINX.format(folder=folder, site=proxy_site(port, config)))
+    # Root's nginx would answer as somebody who may not write into the folder.
+    user = "user root;" if os.geteuid() == 0 else ""
+    path.write_text(_NGINX.format(user=user, folder=folder, site=proxy_site(port, config)))
     return ["nginx", "-p", str(folder), "-c", str(path)]
 
 
