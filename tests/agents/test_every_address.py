@@ -248,6 +248,22 @@ def test_who_may_not_changes_nothing_and_is_told_nothing(world, name):
             assert "SECRET" not in text_of(response), (method, route)
 
 
+def test_nothing_is_done_for_another_site(world):
+    """An admin's browser sends the cookie of their session there, and no token of a form."""
+    client = Client(enforce_csrf_checks=True)
+    client.cookies = somebody("admin").cookies
+    before = kept()
+    answered = {
+        f"{method} {route}": response.status_code
+        for route in ADDRESSES
+        for method in methods(route)
+        if method != "get"
+        and (response := ask(client, route, method, world)).status_code not in (403, 404, 405)
+    }
+    assert answered == {}
+    assert kept() == before
+
+
 def neighbour(profile):
     """Return somebody at home in a resource of their own, and what is named there."""
     client, mine = somebody("stranger"), Resource.objects.create(key="mine", name="Mine")
