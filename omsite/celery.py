@@ -1,6 +1,7 @@
 """Run cycles in Celery workers: celery -A omsite worker --queues observe,reflect --pool threads."""
 
 import os
+import time
 from logging.config import dictConfig
 from typing import Any
 
@@ -13,6 +14,8 @@ from celery.signals import (
     worker_process_init,
 )
 from django.conf import settings
+
+from omsite.processes import SENT_AT
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "omsite.settings")
 
@@ -40,6 +43,11 @@ def _log(**_: Any) -> None:
     dictConfig(settings.LOGGING)
 
 
+def _date(headers: dict[str, Any], **_: Any) -> None:
+    """Say when a message was sent: a broker does not, and how long it waits is measured."""
+    headers[SENT_AT] = time.time()
+
+
 def _send_cause(headers: dict[str, Any], **_: Any) -> None:
     """Tell the worker what made its work due, for its traces."""
     if settings.CONFIG.om_traces:
@@ -56,6 +64,7 @@ def _take_cause(task: Any, **_: Any) -> None:
 
 
 setup_logging.connect(_log, weak=False)
+before_task_publish.connect(_date, weak=False)
 before_task_publish.connect(_send_cause, weak=False)
 task_prerun.connect(_take_cause, weak=False)
 for _signal in (worker_init, worker_process_init):

@@ -6,6 +6,9 @@ from dataclasses import dataclass
 
 #: How many threads of a worker wait for models at once; they share one event loop.
 WORKER_THREADS = 16
+QUEUES = ("observe", "reflect")
+#: The header of a message that says when it was sent, in seconds since 1970.
+SENT_AT = "sent_at"
 
 
 @dataclass(frozen=True)
@@ -32,8 +35,7 @@ def _worker(queue: str) -> str:
 
 MIGRATE = Process("migrate", "python manage.py migrate --no-input", once=True)
 WEB = Process("web", "python manage.py serve --host {host} --port {port}", count=2)
-OBSERVE = Process("worker-observe", _worker("observe"))
-REFLECT = Process("worker-reflect", _worker("reflect"))
+OBSERVE, REFLECT = (Process(f"worker-{queue}", _worker(queue)) for queue in QUEUES)
 BEAT = Process("beat", "celery -A omsite beat --schedule {folder}/beat --loglevel WARNING")
 
 PROCESSES = (MIGRATE, WEB, OBSERVE, REFLECT, BEAT)

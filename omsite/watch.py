@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING
 
 from memory import telemetry
 
+from .processes import QUEUES
+
 if TYPE_CHECKING:
     from .config import Config
     from .metrics.meter import Meter
@@ -21,13 +23,17 @@ def meter() -> Meter | None:
 def watch_web(config: Config) -> Meter | None:
     """Watch a process that answers requests; return what it measures with, if it does.
 
-    Its figures include what waits in rows.
+    Its figures include what waits in rows, and in the broker where there is one.
     """
     made = _watch(config)
     if made is not None:
         from .metrics.rows import Rows
 
         made.registry.register(Rows())
+        if config.om_dispatcher == "celery" and not config.embedded:
+            from .metrics.broker import Broker, broker_at
+
+            made.registry.register(Broker(broker_at(config.redis_url), QUEUES))
     return made
 
 

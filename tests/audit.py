@@ -14,6 +14,8 @@ from dataclasses import dataclass
 from typing import Any
 
 LOCK = "requirements.lock"
+#: Each question has a timeout of its own, but there are as many as packages.
+PATIENCE = 300.0
 #: How pip-audit and the library it asks with say that nobody answered.
 UNREACHABLE = re.compile(
     r"Could not connect|ConnectionError|ConnectTimeout|ReadTimeout|ProxyError|NameResolutionError"
@@ -69,14 +71,24 @@ def _holes(package: Mapping[str, Any]) -> Sequence[str]:
     ]
 
 
+def ask(command: Sequence[str], patience: float = PATIENCE) -> Verdict:
+    """Run pip-audit for so many seconds at most, and judge what came of it."""
+    try:
+        done = subprocess.run(
+            command, capture_output=True, text=True, check=False, timeout=patience
+        )
+    except subprocess.TimeoutExpired:
+        return _nobody(f"there was no answer within {patience:g} s")
+    return judge(done.returncode, done.stdout, done.stderr)
+
+
 def main(arguments: Sequence[str]) -> int:
     """Audit a lock and say what came of it; return the code to exit with."""
     lock = arguments[0] if arguments else LOCK
     # The lock has every package with its hash: nothing need be resolved or downloaded.
     command = [sys.executable, "-m", "pip_audit", "--requirement", lock, "--require-hashes"]
     command += ["--disable-pip", "--progress-spinner", "off", "--format", "json"]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    verdict = judge(done.returncode, done.stdout, done.stderr)
+    verdict = ask(command)
     print(f"{lock}: {verdict.said}")
     return verdict.code
 

@@ -2,10 +2,12 @@
 
 import json
 import subprocess
+import sys
+from pathlib import Path
 
 import pytest
 
-from tests.audit import judge, main
+from tests.audit import ask, judge, main
 
 FINE = {"name": "django", "version": "5.2", "vulns": []}
 UNKNOWN = {"name": "amqp", "skip_reason": "Dependency not found on PyPI and could not be audited"}
@@ -75,3 +77,18 @@ def test_a_lock_that_is_not_there_fails(tmp_path, capsys):
 def test_the_target_runs_it():
     done = subprocess.run(["make", "-n", "audit"], capture_output=True, text=True, check=True)
     assert "-m tests.audit" in done.stdout
+
+
+def test_a_service_that_never_answers_is_waited_for_no_longer_than_said():
+    verdict = ask([sys.executable, "-c", "import time; time.sleep(60)"], patience=0.2)
+    assert verdict.code == 0
+    assert "NOT AUDITED: there was no answer within 0.2 s" in verdict.said
+
+
+def test_what_the_audit_prints_is_judged():
+    said = found(FINE | {"vulns": [HOLE]})
+    assert ask([sys.executable, "-c", f"print({said!r})"]).code == 1
+
+
+def test_every_submission_is_audited():
+    assert "\nmake audit\n" in (Path(__file__).parents[1] / ".ci" / "run").read_text()

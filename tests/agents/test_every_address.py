@@ -178,10 +178,10 @@ def undone():
         transaction.set_rollback(True)
 
 
-def ask(client, route, method, world):
+def ask(client, route, method, world, besides=()):
     """Ask for an address with a filled form, or with the same as JSON."""
     form = {name: str(value) for name, value in (FORM | world).items()}
-    form |= {"thread": form["thread_id"], "agent": form["slug"]}
+    form |= {"thread": form["thread_id"], "agent": form["slug"], **dict(besides)}
     json = {"content_type": "application/json"} if route.startswith("api/") else {}
     if method == "get":
         return client.get(filled(route, world), form)
@@ -245,6 +245,69 @@ def test_who_may_not_changes_nothing_and_is_told_nothing(world, name):
         if method != "get":
             assert kept() == before, (method, route)
         if name != "viewer":
+            assert "SECRET" not in text_of(response), (method, route)
+
+
+def test_nothing_is_done_for_another_site(world):
+    """An admin's browser sends the cookie of their session there, and no token of a form."""
+    client = Client(enforce_csrf_checks=True)
+    client.cookies = somebody("admin").cookies
+    before = kept()
+    answered = {
+        f"{method} {route}": response.status_code
+        for route in ADDRESSES
+        for method in methods(route)
+        if method != "get"
+        and (response := ask(client, route, method, world)).status_code not in (403, 404, 405)
+    }
+    assert answered == {}
+    assert kept() == before
+
+
+def neighbour(profile):
+    """Return somebody at home in a resource of their own, and what is named there."""
+    client, mine = somebody("stranger"), Resource.objects.create(key="mine", name="Mine")
+    mine.members.add(User.objects.get(username="stranger"))
+    thread = start(mine, profile)
+    play.talk(thread, 6)
+    Turn.objects.create(thread=thread, number=1, prompt="Mine", status=Turn.Status.FAILED)
+    record = MemoryRecord.objects.get_or_create(resource=mine, thread=thread)[0]
+    note(record.pk, "Mine")
+    places = {"thread_id": thread.pk, "record_id": record.pk, "resource_key": "mine", "key": "mine"}
+    return client, places | {"line_id": Line.objects.get(text="Mine").pk}
+
+
+def theirs_kept():
+    """Return all rows of the resource that a neighbour has nothing to do with."""
+    theirs = Resource.objects.get(key="theirs")
+    places = {
+        **dict.fromkeys((Thread, MemoryRecord), "resource"),
+        **dict.fromkeys((Message, Turn), "thread__resource"),
+        **dict.fromkeys((Observation, Revision, Cycle), "record__resource"),
+        **{Line: "observation__record__resource", Resource: "pk", User: "resources"},
+    }
+    rows = (model.objects.filter(**{place: theirs.pk}) for model, place in places.items())
+    return [sorted(found.values_list(), key=str) for found in rows]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "own", [("thread_id",), ("record_id",), ("line_id",), ("key", "resource_key")], ids=" ".join
+)
+def test_nothing_of_others_is_reached_from_what_is_ones_own(world, profile, own):
+    """What a path names is the neighbour's own as far as said; all else, forms included, is not."""
+    client, places = neighbour(profile)
+    named = {name: places[name] for name in own}
+    form = dict.fromkeys(("line", "onto", "undo"), str(world["line_id"])) | {"text": "Changed"}
+    form |= dict.fromkeys(("thread", "for", "of", "where"), str(world["thread_id"]))
+    before = theirs_kept()
+    for route in ADDRESSES:
+        if not any(f"{name}>" in route for name in own):
+            continue
+        for method in methods(route):
+            with undone():
+                response = ask(client, route, method, world | named, form)
+                assert theirs_kept() == before, (method, route)
             assert "SECRET" not in text_of(response), (method, route)
 
 

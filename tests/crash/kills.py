@@ -25,6 +25,7 @@ from pathlib import Path
 from memory.messages import dump
 from memory.recordings import read
 from tests.crash.database import Locked, decoded, own_database
+from tests.keyboard import hear_ctrl_c
 
 ROOT = Path(__file__).resolve().parents[2]
 KINDS = ["cycle"] * 3 + ["turn"] * 3 + ["write"] + ["any"] * 3
@@ -99,7 +100,7 @@ class Trial:
         return subprocess.Popen(
             [sys.executable, "manage.py", *self.replaying()],
             cwd=ROOT, env=self.environment(), stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
-            text=True,
+            text=True, preexec_fn=hear_ctrl_c,
         )  # fmt: skip
 
     def stored(self):

@@ -1,6 +1,8 @@
 import logging
+import time
 
-from celery.signals import setup_logging, worker_init, worker_process_init
+import pytest
+from celery.signals import before_task_publish, setup_logging, worker_init, worker_process_init
 from django.conf import settings
 
 from omsite import celery
@@ -28,6 +30,13 @@ def test_workers_write_logs_through_our_filters():
 def test_every_worker_process_is_watched():
     assert celery._watch in receivers(worker_init)
     assert celery._watch in receivers(worker_process_init)
+
+
+def test_every_message_says_when_it_was_sent():
+    assert celery._date in receivers(before_task_publish)
+    headers = {}
+    celery._date(headers=headers)
+    assert headers["sent_at"] == pytest.approx(time.time(), abs=5)
 
 
 def test_untraced_messages_carry_nothing_of_ours():

@@ -47,6 +47,17 @@ def test_a_web_process_shows_what_waits_in_rows_too():
     assert made.registry.get_sample_value("omsite_turns_open", {"status": "waiting"}) == 0
 
 
+def test_a_web_process_beside_workers_shows_what_waits_in_the_broker_too():
+    nobody = "redis://127.0.0.1:1/0"
+    made = watch.watch_web(config(om_metrics=True, om_dispatcher="celery", redis_url=nobody))
+    assert made.registry.get_sample_value("omsite_broker_up") == 0
+
+
+def test_without_workers_there_is_no_broker_to_ask():
+    made = watch.watch_web(config(om_metrics=True, redis_url="redis://127.0.0.1:1/0"))
+    assert made.registry.get_sample_value("omsite_broker_up") is None
+
+
 def test_a_worker_measures_and_leaves_the_rows_to_others():
     watch.watch_worker(config(om_metrics=True))
     assert watch.meter().registry.get_sample_value("omsite_database_up") is None

@@ -22,15 +22,18 @@ from urllib.request import urlopen
 from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError
 
-from omsite.config import BASE
+from omsite.config import BASE, Config
 from omsite.processes import PROCESSES, Process
 
 NOTHING: Mapping[str, str] = MappingProxyType({})
-GRACE_SECONDS = 30.0
+#: Beyond the time in which turns may end: more than a server gives the rest of its work.
+GRACE_SECONDS = 10.0
 REST_SECONDS = 1.0
-TEMPLATE = BASE / "omsite" / "proxy" / "nginx.conf.template"
+PROXY = BASE / "omsite" / "proxy"
+TEMPLATE, BODY = PROXY / "nginx.conf.template", PROXY / "15-body.envsh"
 
 _NGINX = """\
+{user}
 daemon off;
 worker_processes 1;
 pid {folder}/nginx.pid;
@@ -64,6 +67,7 @@ class Supervisor:
     """Start processes, start again what ends, and end all of them together."""
 
     environment: dict[str, str]
+    patience: float
     running: list[Running] = field(default_factory=list)
 
     def start(self, name: str, command: list[str], besides: Mapping[str, str] = NOTHING) -> None:
@@ -90,7 +94,7 @@ class Supervisor:
         for each in reversed(self.running):
             if each.process.poll() is None:
                 each.process.send_signal(signal.SIGTERM)
-        until = time.monotonic() + GRACE_SECONDS
+        until = time.monotonic() + self.patience
         for each in self.running:
             try:
                 each.process.wait(timeout=max(0.1, until - time.monotonic()))
@@ -121,7 +125,9 @@ class Command(BaseCommand):
             self._run(port, Path(folder))
 
     def _run(self, port: int, folder: Path) -> None:
-        supervisor = Supervisor({**os.environ, "STATIC_ROOT": str(folder / "static")})
+        environment = {**os.environ, "STATIC_ROOT": str(folder / "static")}
+        patience = settings.CONFIG.om_drain_seconds + GRACE_SECONDS
+        supervisor = Supervisor(environment, patience)
         signal.signal(signal.SIGTERM, signal.default_int_handler)
         try:
             supervisor.do(_python("manage.py", "collectstatic", "--no-input", "--verbosity", "0"))
@@ -131,7 +137,7 @@ class Command(BaseCommand):
                     supervisor.do(command)
                 else:
                     supervisor.start(process.name, command, metrics.get(process.name, {}))
-            supervisor.start("proxy", _proxy(port, folder))
+            supervisor.start("proxy", proxy(port, folder, settings.CONFIG))
             self._wait(supervisor, port)
         except KeyboardInterrupt:
             self.stdout.write("Ending.")
@@ -185,14 +191,38 @@ def _python(*rest: str) -> list[str]:
     return [sys.executable, *rest]
 
 
-def _proxy(port: int, folder: Path) -> list[str]:
+def proxy(port: int, folder: Path, config: Config) -> list[str]:
+    """Write what nginx is told into a folder; return the command that runs it."""
+    path = folder / "nginx.conf"
+    # Root's nginx would answer as somebody who may not write into the folder.
+    user = "user root;" if os.geteuid() == 0 else ""
+    path.write_text(_NGINX.format(user=user, folder=folder, site=proxy_site(port, config)))
+    return ["nginx", "-p", str(folder), "-c", str(path)]
+
+
+def proxy_site(port: int, config: Config) -> str:
+    """Return what the proxy is told: where it listens, to whom it leads, how much it takes."""
     web = next(process for process in PROCESSES if process.listens)
     servers = " ".join(f"server 127.0.0.1:{port + n};" for n in range(1, web.count + 1))
-    values = {"LISTEN": f"127.0.0.1:{port}", "WEB_SERVERS": servers, "BODY_MEGABYTES": "32"}
-    site = _Braced(TEMPLATE.read_text()).safe_substitute(values)
-    path = folder / "nginx.conf"
-    path.write_text(_NGINX.format(folder=folder, site=site))
-    return ["nginx", "-p", str(folder), "-c", str(path)]
+    values = {
+        "LISTEN": f"127.0.0.1:{port}",
+        "WEB_SERVERS": servers,
+        "BODY_MEGABYTES": body_megabytes(
+            OM_ATTACHMENT_MEGABYTES=str(config.om_attachment_megabytes),
+            OM_ATTACHMENTS_PER_MESSAGE=str(config.om_attachments_per_message),
+        ),
+    }
+    return _Braced(TEMPLATE.read_text()).safe_substitute(values)
+
+
+def body_megabytes(**environment: str) -> str:
+    """Return how much one form may carry, as the proxy's container works it out."""
+    script = f'. "{BODY}"; echo "$BODY_MEGABYTES"'
+    found = {"PATH": os.environ.get("PATH", os.defpath), **environment}
+    done = subprocess.run(
+        ["sh", "-c", script], env=found, capture_output=True, text=True, check=True
+    )
+    return done.stdout.strip()
 
 
 class _Braced(Template):

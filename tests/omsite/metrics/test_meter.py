@@ -133,4 +133,5 @@ def test_every_figure_is_in_the_documentation(meter):
     shown = {name for name in own if not re.search(r"_(bucket|count|sum|created)$", name)}
     counted = {name.removesuffix("_total") for name in listed if name.endswith("_total")}
     of_rows = {"omsite_turns_open", "omsite_cycles_open", "omsite_queue_age_seconds"}
-    assert listed == (shown - counted) | of_rows | {"omsite_database_up"}
+    of_broker = {f"omsite_broker_{name}" for name in ("messages", "age_seconds", "up")}
+    assert listed == (shown - counted) | of_rows | {"omsite_database_up"} | of_broker
