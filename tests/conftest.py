@@ -1,7 +1,6 @@
 """The cast: Ada owns a resource, Ben another, the team is both's, Cleo is a stranger."""
 
 import os
-import signal
 from tempfile import TemporaryDirectory
 
 import pytest
@@ -32,9 +31,6 @@ def pytest_configure(config):
     config.media = TemporaryDirectory(prefix="omsite-media-")
     settings.MEDIA_ROOT = config.media.name
     conformance.listen(config)
-    # A shell's background ignores Ctrl-C, and so would every server and replay started here.
-    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
-        signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def pytest_unconfigure(config):
