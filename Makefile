@@ -7,7 +7,7 @@ CHAT := $(addprefix tests/browser/test_,chat.py shared.py attachments.py broken_
 FLEET := tests/degradation tests/crash/test_fleet.py
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: help install install-dev studio production-local test test-servers lint browser browser-pages screenshots slow slow-servers degradation quality crash fuzz fuzz-ci bench bench-production bench-million audit
+.PHONY: help install install-dev studio production-local test test-servers lint browser browser-pages screenshots slow slow-servers degradation quality crash hostile fuzz fuzz-ci bench bench-production bench-million audit
 
 help:  ## Say what can be done
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -69,6 +69,10 @@ bench-production: .venv/installed-dev  ## Measure a production server: make benc
 
 bench-million: .venv/installed-dev  ## Explain every statement of a turn among a million messages: DATABASE_URL=... make bench-million
 	@$(BIN)/python -m tests.bench.million $(ARGS)
+
+hostile: .venv/installed-dev  ## Send every string of a file through chat, Observer and pages: make hostile FILE=strings.json
+	@test -n "$(FILE)" || { echo "Name a file, one string a line or a JSON list: make hostile FILE=..."; exit 1; }
+	@$(BIN)/python -m tests.hostile.run "$(FILE)"
 
 lint: .venv/installed-dev  ## Check style, types, imports and migrations
 	@$(BIN)/ruff check .

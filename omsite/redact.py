@@ -6,6 +6,8 @@ import re
 from collections.abc import Collection, Iterator, Mapping
 from urllib.parse import unquote, urlsplit
 
+from agents.secrets import SHAPES
+
 HIDDEN = "[hidden]"
 #: What is shorter stands in too many words to be looked for.
 SHORTEST = 8
@@ -27,10 +29,6 @@ _NAMED = re.compile(
 _BEARER = re.compile(r"(?i)\b(bearer\s+)[\w.~+/=-]{8,}")
 _BASIC = re.compile(r"\b(Basic\s+)[A-Za-z0-9+/]{12,}={0,2}(?![\w.])")
 _IN_ADDRESS = re.compile(r"(://[^\s/@:]{0,200}:)[^\s/@]+(?=@)")
-#: The forms of keys: of model providers, and of this server's own tokens.
-_FORMS = re.compile(
-    r"\b(?:(?:sk|pk|gsk|xai|hf|ghp|pylf)[-_][\w-]{16,}|AIza[\w-]{30,}|om_[\w-]{40,})"
-)
 
 
 def redact(text: str, secrets: Collection[str] = ()) -> str:
@@ -42,7 +40,7 @@ def redact(text: str, secrets: Collection[str] = ()) -> str:
     text = _BEARER.sub(rf"\1{HIDDEN}", text)
     text = _BASIC.sub(rf"\1{HIDDEN}", text)
     text = _IN_ADDRESS.sub(rf"\1{HIDDEN}", text)
-    return _FORMS.sub(HIDDEN, text)
+    return SHAPES.sub(HIDDEN, text)
 
 
 def secrets_in(environment: Mapping[str, str], *others: str) -> tuple[str, ...]:

@@ -59,6 +59,7 @@
     one("#refusal").hidden = true;
     grow();
     drawOutbox();
+    window.studio.resume();
     sendOutbox();
     follow = true;
     toEnd();

@@ -42,25 +42,69 @@
   };
 
   // ---- connection
-  let socket = null, state = "", lostAt = Date.now(), ended = "";
+  let socket = null, link = null, state = "", since = Date.now(), lostAt = Date.now(), freshAt = Date.now(), ended = "";
+  let paused = false, waiting = 0, updates = 0, lost = 0;
   const names = { connecting: "Connecting", live: "Live", polling: "Polling every 10 s", offline: "Offline" };
+  const hour = (at) => new Date(at).toLocaleTimeString("en-GB");
   const show = (next, text = names[next]) => {
     const chip = one("#connection");
     if (!chip || (state === next && one("b", chip).textContent === text)) return;
-    if (state && state !== next && next !== "connecting") say(`Connection: ${text}`);
+    const anew = state !== next;
+    if (state && anew && next !== "connecting") say(`Connection: ${text}`);
     state = chip.dataset.state = next;
     one("b", chip).textContent = text;
+    if (anew) since = Date.now();
+    age();
     run("state", state);
+  };
+  // What stands on the page is told its age as long as nothing keeps it fresh.
+  const age = () => {
+    const old = !["live", "connecting"].includes(state), word = one("#as-of"), mend = one("#mend");
+    document.body.toggleAttribute("data-stale", old);
+    word.hidden = !old;
+    one("time", word).textContent = hour(freshAt);
+    mend.hidden = state === "ended";
+    mend.textContent = state === "paused" ? "Resume" : "Retry now";
   };
   const transmit = (frame) => socket?.readyState === 1 && (socket.send(JSON.stringify(frame)), true);
   const etags = () => Object.fromEntries(all("[data-etag]").map((region) => [region.id, region.dataset.etag]));
   const judge = () => {
     if (ended) show("ended", ended);
     else if (!navigator.onLine) show("offline");
-    else if (socket?.readyState === 1) show("live");
+    else if (paused) show("paused", `Paused · ${waiting} waiting`);
+    else if (socket?.readyState === 1) { freshAt = Date.now(); show("live"); }
     else if (Date.now() - lostAt > 15000) show("polling");
+    else if (state === "live") show("reconnecting", "Reconnecting");
   };
   const over = (text) => { ended = text; one("#sign-in-again").hidden = text !== "Signed out"; judge(); };
+  const fresh = () => {
+    [waiting, freshAt] = [0, Date.now()];
+    if (state) { judge(); age(); }
+  };
+  const pause = (on = !paused) => {
+    paused = on;
+    if (!on) { transmit({ type: "have", etags: etags() }); refresh(); }
+    judge();
+    describe();
+  };
+  // htmx waits longer and longer between its tries, and not at all for some reasons: begin anew.
+  const retry = () => {
+    if (socket || link?.socket?.readyState === WebSocket.CONNECTING) return;
+    clearTimeout(link?.timer);
+    delete one("#studio")._htmx.ws;
+    htmx.process(one("#studio"));
+    refresh();
+  };
+  const facts = () => [
+    ["State", one("#connection b").textContent], ["Since", hour(since)], ["What is shown is as of", hour(freshAt)],
+    ["Updates heard", updates], ["Updates waiting", waiting], ["Connections lost", lost], ["Server's clock ahead by", `${skew} ms`],
+  ];
+  const describe = () => {
+    if (!one("#link").open) return;
+    one("#link-facts").textContent = facts().map(([name, value]) => `${name}: ${value}`).join("\n");
+    one("#link-pause").textContent = paused ? "Resume updates" : "Pause updates";
+    one("#link-retry").hidden = Boolean(socket || ended);
+  };
   // A request of somebody signed out is led on to the sign-in page, which must not pass for its answer.
   const heard = (answer) => {
     if (answer.redirected && new URL(answer.url).pathname === new URL(one("#sign-in-again").href).pathname) {
@@ -85,7 +129,7 @@
     const from = document.body.dataset.regions;
     const answer = await get(from ? `${from}?${new URLSearchParams(etags())}` : location.href, { "X-Regions": JSON.stringify(etags()) });
     if (answer.status === 404) over("Not available");
-    else if (answer.ok) { const text = await answer.text(); if (text) await swap(text); return true; }
+    else if (answer.ok) { const text = await answer.text(); if (text) await swap(text); fresh(); return true; }
     return false;
   };
   const refresh = async () => {
@@ -197,7 +241,7 @@
   };
 
   // ---- listeners
-  on("htmx:ws:before:connection", (e) => { const n = e.detail.connection.attempt; if (n && navigator.onLine && Date.now() - lostAt < 15000) show("reconnecting", `Reconnecting · try ${n}`); });
+  on("htmx:ws:before:connection", (e) => { link = e.detail.connection; const n = link.attempt; if (n && navigator.onLine && !paused && Date.now() - lostAt < 15000) show("reconnecting", `Reconnecting · try ${n}`); });
   on("htmx:ws:after:connection", (e) => {
     socket = e.detail.connection.socket;
     judge();
@@ -205,7 +249,7 @@
     run("open");
   });
   on("htmx:ws:close", (e) => {
-    if (socket) lostAt = Date.now();
+    if (socket) { lostAt = Date.now(); lost += 1; }
     socket = null;
     const code = e.detail.code;
     run("close", code);
@@ -217,13 +261,16 @@
     let frame;
     try { frame = JSON.parse(e.detail.message.data); } catch { return; }
     syncClock(frame.now);
-    if (frame.type === "moved" || frame.type === "watching") refresh();
+    const news = ["moved", "render", "watching"].includes(frame.type);
+    if (news) updates += 1;
+    if (news && paused) { e.preventDefault(); waiting += 1; judge(); return; }
+    if (news && frame.type !== "render") refresh();
     run("frame", frame);
   });
   on("htmx:after:swap", () => { tick(); hear(true); run("swap"); });
   on("submit", (e) => { if (e.target.matches("form[data-ajax]")) { e.preventDefault(); submit(e.target, e.submitter); } });
   on("input", (e) => { if (e.target.id === "finder-field") find(); });
-  const acts = { theme, close: (hit) => hit.closest("dialog").close(), keys: () => one("#keys").showModal() };
+  const acts = { theme, close: (hit) => hit.closest("dialog").close(), keys: () => one("#keys").showModal(), pause: () => pause(), retry, mend: () => (paused ? pause(false) : retry()), link: () => { one("#link").showModal(); describe(); } };
   on("click", (e) => {
     const hit = e.target.closest?.("[data-do],[data-open],[data-copy],a[data-drawer],a[data-finder]");
     if (!hit || e.ctrlKey || e.metaKey || e.shiftKey) return;
@@ -237,7 +284,7 @@
     if (e.target.matches("[data-submit]")) e.target.form.requestSubmit();
   });
   const places = { h: "/", c: "Chat", m: "Memory", x: "Context", t: "Timeline", l: "Lab", s: "Settings", a: "Agents" };
-  const keys = { "?": () => one("#keys").showModal() };
+  const keys = { "?": () => one("#keys").showModal(), ".": () => { if (one("[hx-ws\\:connect]")) pause(); } };
   let going = 0;
   const go = (key) => {
     const links = all(".places a");
@@ -261,15 +308,15 @@
   window.addEventListener("online", judge);
   window.addEventListener("offline", judge);
 
-  window.studio = { one, all, on, memory, hooks, keys, acts, say, toast, refresh, get, post, settle, swap, open: drawer, transmit, tick, etags, state: () => state };
+  window.studio = { one, all, on, memory, hooks, keys, acts, say, toast, refresh, get, post, settle, swap, open: drawer, transmit, tick, etags, resume: () => { if (paused) pause(false); }, state: () => state };
   syncClock(document.body.dataset.now);
   tick();
   if (one("#single-keys")) one("#single-keys").checked = memory.get("om-single-keys") !== false;
   hear(false);
-  setInterval(() => { tick(); if (one("#status")) flushSaid(); run("tick"); }, 1000);
+  setInterval(() => { tick(); describe(); if (one("#status")) flushSaid(); run("tick"); }, 1000);
   if (!one("[hx-ws\\:connect]")) return;
   show("connecting");
   setInterval(judge, 1000);
-  setInterval(() => transmit({ type: "have", etags: etags() }), 5000);
+  setInterval(() => { if (!paused) transmit({ type: "have", etags: etags() }); }, 5000);
   setInterval(poll, 10000);
 })();

@@ -7,6 +7,7 @@ from typing import Any
 from uuid import UUID
 
 from django.contrib.auth.models import User
+from django.db.models import Sum
 from django.http import HttpRequest
 from django.urls import reverse
 
@@ -30,6 +31,7 @@ from memory.services.asked import ask_for
 from memory.services.clear import clear
 from memory.services.history import compare
 from memory.services.restore import restore
+from memory.services.sizes import recount_resource
 
 from .asking import Act, Done
 
@@ -275,6 +277,33 @@ def clearing(request: HttpRequest, record: MemoryRecord) -> Act:
         thread=record.thread_id,
         facts=[("Lines that go out of sight", visible), ("Chunks discarded", chunks)],
         type_this=record.pk.hex[-8:],
+    )
+
+
+def counting(resource: Resource) -> Act:
+    """Return the act of counting the tokens of a resource's memory anew."""
+    lines = Line.objects.filter(observation__record__resource=resource)
+
+    def tokens() -> int:
+        return lines.aggregate(sum=Sum("tokens"))["sum"] or 0
+
+    def carry_out(given: Given) -> Done:
+        before = tokens()
+        recount_resource(resource.pk)
+        numbers = {"lines": lines.count(), "tokens_before": before, "tokens_after": tokens()}
+        return Done("The tokens of lines, rows and revisions are counted anew.", numbers)
+
+    return Act(
+        name="count",
+        title=f"Count anew: {resource.name}",
+        says="Counts the tokens of all lines anew, and with them what rows and revisions say of "
+        "their sizes. No text changes and no model is asked.",
+        button="Count anew",
+        carry_out=carry_out,
+        back=change_page(resource),
+        resource=resource,
+        facts=[("Lines", lines.count()), ("Tokens they count now", tokens())],
+        why=False,
     )
 
 

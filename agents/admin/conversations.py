@@ -52,7 +52,7 @@ class ResourceAdmin(Rows):
     filter_horizontal = ("members",)
     ordering = ("key",)
     actions_list = ("import_bundle",)
-    actions_detail = ("export_bundle", "erase")
+    actions_detail = ("export_bundle", "count", "erase")
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Resource]:
         """Return resources with how many members and conversations each has."""
@@ -100,6 +100,12 @@ class ResourceAdmin(Rows):
     def export_bundle(self, request: HttpRequest, object_id: str) -> FileResponse:
         """Send all there is of a resource as one file."""
         return exported(request, get_object_or_404(Resource, pk=object_id))
+
+    @action(description="Count anew…", url_path="count")
+    def count(self, request: HttpRequest, object_id: str) -> HttpResponse:
+        """Count the tokens of its memory anew."""
+        resource = get_object_or_404(Resource, pk=object_id)
+        return ask(request, self.admin_site, acts.counting(resource))
 
     @action(description="Erase…", url_path="erase")
     def erase(self, request: HttpRequest, object_id: str) -> HttpResponse:

@@ -19,6 +19,7 @@ from pydantic import Field
 
 from agents.access import Right
 from agents.models import AgentProfile
+from agents.secrets import masked
 from agents.services.told import told
 from memory.messages import user_prompt
 from memory.services import compact as compacting
@@ -139,7 +140,10 @@ def _let_go() -> None:
 
 @router.get("/threads/{uuid:thread_id}/context", response=Request, summary="Foresee the request")
 def context(request: HttpRequest, thread_id: UUID, text: str = "") -> dict[str, Any]:
-    """Tell what the next request would hold, block by block, if this text were sent now."""
+    """Tell what the next request would hold, block by block, if this text were sent now.
+
+    What has the shape of a key is masked, as in the context inspector.
+    """
     thread_for(request, thread_id)
     state = state_ahead(thread_id)
     view, now = view_ahead(state), timezone.now()
@@ -154,14 +158,14 @@ def context(request: HttpRequest, thread_id: UUID, text: str = "") -> dict[str, 
         "cacheable": always + prepared.cacheable,
         "window": ahead.window,
         "blocks": [
-            *(Block(**each.summary(), text=each.text) for each in besides),
+            *(Block(**each.summary(), text=masked(each.text)) for each in besides),
             *(
                 Block(
                     kind=block.kind,
                     source=block.source,
                     tokens=block.tokens,
                     position=block.position,
-                    text=block.text or None,
+                    text=masked(block.text) or None,
                 )
                 for block in prepared.blocks
             ),

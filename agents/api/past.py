@@ -11,6 +11,7 @@ from pydantic import Field
 
 from agents.access import author, resources_for
 from agents.audit import note_reading
+from agents.secrets import masked
 from memory.models import Blob, Cycle, Observation, Revision
 from memory.services import history
 
@@ -126,7 +127,10 @@ def cycles(
 
 @router.get("/cycles/{uuid:cycle_id}", response=WholeCycle, summary="Read a cycle")
 def cycle(request: HttpRequest, cycle_id: UUID) -> dict[str, Any]:
-    """Return a run with its request and reply, where they are still kept, and what it wrote."""
+    """Return a run with its request and reply, where they are still kept, and what it wrote.
+
+    What has the shape of a key is masked, as on the page of the call.
+    """
     seen = Cycle.objects.filter(record__resource__in=resources_for(request.user, lab=True))
     found = seen.select_related("record__resource").filter(pk=cycle_id).first()
     if found is None:
@@ -139,7 +143,7 @@ def cycle(request: HttpRequest, cycle_id: UUID) -> dict[str, Any]:
     rows = Observation.objects.filter(cycle=found).order_by("pk")
     return {
         **cycle_out(found),
-        "request": texts.get(found.request_hash),
-        "reply": texts.get(found.reply_hash),
+        "request": masked(texts.get(found.request_hash)),
+        "reply": masked(texts.get(found.reply_hash)),
         "observations": [observation_out(row) for row in rows],
     }

@@ -12,23 +12,28 @@ from collections.abc import Awaitable, Callable, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 from functools import partial
-from threading import Barrier
-from typing import Any
 from uuid import UUID
 
 from asgiref.sync import sync_to_async
-from django.db import IntegrityError, connections, transaction
+from django.db import IntegrityError, transaction
 from django.utils import timezone
 
+from agents.lab import checks
+from agents.lab.checks import at_once
 from agents.lab.events import LabMoved
 from agents.lab.faults import SAID, fill, switch
 from agents.lab.matrix import Cell, Fact, Read, Verdict, judge_one, plain
 from agents.lab.models import Entry, Lab, Pane
 from agents.lab.requests import facts_of, reader, seats_of
-from agents.lab.scenario import (
+from agents.lab.scenario import step_of
+from agents.lab.steps import (
     Activate,
+    Bleed,
     Broadcast,
     Buffer,
+    Check,
+    Collide,
+    Crash,
     Edit,
     Expect,
     Fill,
@@ -39,7 +44,6 @@ from agents.lab.scenario import (
     Step,
     Switch,
     Wait,
-    step_of,
 )
 from agents.models import Turn
 from agents.services.send import BadPrompt, send
@@ -58,7 +62,6 @@ from memory.services.note import note
 logger = logging.getLogger(__name__)
 
 POLL_SECONDS = 0.1
-BARRIER_SECONDS = 5.0
 LOST_AFTER = timedelta(minutes=11)
 
 runs = Dispatch()
@@ -174,6 +177,14 @@ class Performer:
                 return await self.wait(step)
             case Observe() | Buffer() | Activate() | Reflect():
                 return await self.operate(step)
+            case Crash():
+                return await self.crash(step)
+            case Collide():
+                return await self.collide(step)
+            case Check():
+                return await sync_to_async(self.check)(step)
+            case Bleed():
+                return await sync_to_async(self.bleed)(step)
             case Edit():
                 return await sync_to_async(self.edit)(step)
             case Note():
@@ -257,8 +268,34 @@ class Performer:
         """Look into the pane's next request."""
         check, text = step.check
         cell = verdict(self.lab, step.pane, text, self.reading(self.lab))
-        passed, said = judged(check, cell)
-        return Outcome(Entry.State.PASSED if passed else Entry.State.FAILED, said)
+        return _judged(*judged(check, cell))
+
+    async def crash(self, step: Crash) -> Outcome:
+        """Let an observation die as with its process; whoever comes next finds its lapsed lease."""
+        pane = await sync_to_async(self._pane)(step.pane)
+        if not await checks.died(pane.thread_id):
+            raise Failed(
+                f"Nothing of pane {step.pane} could be observed, so nobody died. Fill it first."
+            )
+        return Outcome(Entry.State.DONE, "the process that observed died; its lease has lapsed")
+
+    async def collide(self, step: Collide) -> Outcome:
+        """Change one line twice at the same instant."""
+        pane = await sync_to_async(self._pane)(step.pane)
+        line = await sync_to_async(self._line)(pane, step.line)
+        tries = [checks.Try(line.pk, text, pane.person) for text in step.texts]
+        await at_once(tries)
+        return _judged(*checks.one_won(tries))
+
+    def check(self, step: Check) -> Outcome:
+        """Look into the rows of the pane's memory."""
+        return _judged(*checks.sound(_record(self._pane(step.pane)).pk))
+
+    def bleed(self, step: Bleed) -> Outcome:
+        """Look into the pane's next request for what another conversation is at."""
+        seat = next(seat for seat in seats_of(self.lab) if seat.pane == step.pane)
+        at = checks.at_work(self._pane(step.by).thread_id)
+        return _judged(*checks.led(step.by, at, self.reading(self.lab)(seat)))
 
     def _pane(self, letter: str) -> Pane:
         return next(pane for pane in self._panes([letter]))
@@ -279,6 +316,10 @@ class Performer:
             if plain(text) in plain(line.text):
                 return line
         raise Failed(f"No visible line of pane {pane.letter} contains “{text}”.")
+
+
+def _judged(passed: bool, said: str) -> Outcome:
+    return Outcome(Entry.State.PASSED if passed else Entry.State.FAILED, said)
 
 
 _NOW: dict[str, Callable[..., Awaitable[operate.Outcome]]] = {
@@ -323,20 +364,6 @@ def judged(check: str, cell: Cell) -> tuple[bool, str]:
         said = "is in" if sent else "is not in"
         return passed, f"“{cell.fact}” {said} the next request of {cell.pane}{where}"
     return passed, f"“{cell.fact}” in {cell.pane}: {cell.verdict.value}{where}"
-
-
-async def at_once(calls: Sequence[Callable[[], Any]]) -> None:
-    """Make calls at the same instant, each in a thread and with a connection of its own."""
-    barrier = Barrier(len(calls))
-
-    def meet(call: Callable[[], Any]) -> None:
-        try:
-            barrier.wait(BARRIER_SECONDS)
-            call()
-        finally:
-            connections.close_all()
-
-    await asyncio.gather(*(asyncio.to_thread(meet, call) for call in calls))
 
 
 async def settle(

@@ -5,14 +5,12 @@ What is wrong is told with its line, all of it at once.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Annotated, Any, ClassVar, Literal, Self, get_args
+from typing import Annotated, Any, Literal
 
 import yaml
 from pydantic import (
-    BaseModel,
-    ConfigDict,
     Field,
     StringConstraints,
     ValidationError,
@@ -20,15 +18,12 @@ from pydantic import (
 )
 
 from agents.lab.models import LETTERS
+from agents.lab.steps import KINDS, Letter, Name, Part, Probe, Step
 from memory.config import merged, problems
 
 LONGEST = 100_000
 MOST_STEPS = 500
 
-Letter = Literal["A", "B", "C", "D"]
-Name = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=60)]
-Words = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=20_000)]
-Probe = Annotated[str, StringConstraints(strip_whitespace=True, min_length=2, max_length=500)]
 Where = tuple[str | int, ...]
 
 
@@ -51,13 +46,7 @@ class ScenarioError(ValueError):
         super().__init__("\n".join(map(str, self.problems)))
 
 
-class _Part(BaseModel):
-    model_config = ConfigDict(
-        frozen=True, extra="forbid", allow_inf_nan=False, coerce_numbers_to_str=True
-    )
-
-
-class PaneSpec(_Part):
+class PaneSpec(Part):
     """Describe a pane; the same name means the same person, resource or thread."""
 
     user: Name
@@ -67,7 +56,7 @@ class PaneSpec(_Part):
     scope: Literal["resource", "thread"] | None = None
 
 
-class FactSpec(_Part):
+class FactSpec(Part):
     """Name a text to look for; ``pane`` says where it is from when no prompt says it."""
 
     text: Probe
@@ -79,171 +68,7 @@ class FactSpec(_Part):
         return {"text": given} if isinstance(given, str) else given
 
 
-class Step(_Part):
-    """Describe one step; ``name`` is its key in YAML, ``short`` the field a bare value fills."""
-
-    name: ClassVar[str]
-    short: ClassVar[str] = ""
-
-    @model_validator(mode="before")
-    @classmethod
-    def _bare(cls, given: Any) -> Any:
-        if given is None:
-            return {}
-        return {cls.short: given} if cls.short and not isinstance(given, Mapping) else given
-
-    @property
-    def letters(self) -> Sequence[str]:
-        """Return the panes the step names."""
-        return [self.pane] if hasattr(self, "pane") else []
-
-    def written(self) -> dict[str, Any]:
-        """Return the step as YAML has it."""
-        return {self.name: self.model_dump(mode="json", exclude_defaults=True) or None}
-
-
-class Say(Step):
-    """Send a message in a pane."""
-
-    name = "say"
-    pane: Letter
-    text: Words
-
-
-class Broadcast(Step):
-    """Send one message in several panes, in all of them unless some are named."""
-
-    name, short = "broadcast", "text"
-    text: Words
-    panes: tuple[Letter, ...] = ()
-    at_once: bool = False
-
-    @property
-    def letters(self) -> Sequence[str]:
-        """Return the panes the step names."""
-        return self.panes
-
-
-class Wait(Step):
-    """Wait until nothing is answered, observed or reflected any more."""
-
-    name, short = "wait", "seconds"
-    seconds: float = Field(60, gt=0, le=600)
-
-
-class Observe(Step):
-    """Observe all that can be, and show it."""
-
-    name, short = "observe", "pane"
-    pane: Letter
-
-
-class Buffer(Step):
-    """Observe ahead; nothing of it is shown yet."""
-
-    name, short = "buffer", "pane"
-    pane: Letter
-
-
-class Activate(Step):
-    """Show what is buffered."""
-
-    name, short = "activate", "pane"
-    pane: Letter
-
-
-class Reflect(Step):
-    """Condense all lines that may be."""
-
-    name, short = "reflect", "pane"
-    pane: Letter
-
-
-class Edit(Step):
-    """Give the first visible line that contains a text another one."""
-
-    name = "edit"
-    pane: Letter
-    line: Words
-    text: Words
-
-
-class Note(Step):
-    """Write a note into a pane's memory."""
-
-    name = "note"
-    pane: Letter
-    text: Words
-
-
-# An Actor that says nothing is one that fails: its answer cannot be empty.
-AtWork = Literal["works", "fails", "slow"]
-InBackground = Literal["works", "fails", "empty", "slow"]
-
-
-class Fill(Step):
-    """Store messages of filler text; no model is asked."""
-
-    name = "fill"
-    pane: Letter
-    messages: int = Field(20, ge=1, le=500)
-
-
-class Switch(Step):
-    """Have the offline model of a pane fail, say nothing or be slow, or work again."""
-
-    name = "switch"
-    PARTS: ClassVar = ("actor", "observer", "reflector")
-    pane: Letter
-    actor: AtWork | None = None
-    observer: InBackground | None = None
-    reflector: InBackground | None = None
-
-    @model_validator(mode="after")
-    def _some(self) -> Self:
-        if not any(self.parts.values()):
-            raise ValueError(f"name at least one of {', '.join(self.PARTS)}")
-        return self
-
-    @classmethod
-    def choices(cls, part: str) -> tuple[str, ...]:
-        """Return what a part can be told to do."""
-        return get_args(AtWork if part == "actor" else InBackground)
-
-    @property
-    def parts(self) -> dict[str, str]:
-        """Return what each part named is to do."""
-        return {part: getattr(self, part) for part in self.PARTS if getattr(self, part)}
-
-
-class Expect(Step):
-    """Say what a pane's next request must be like."""
-
-    name = "expect"
-    CHECKS: ClassVar = ("isolated", "shared", "contains", "lacks")
-    pane: Letter
-    isolated: Probe | None = None
-    shared: Probe | None = None
-    contains: Probe | None = None
-    lacks: Probe | None = None
-
-    @model_validator(mode="after")
-    def _one(self) -> Self:
-        if sum(getattr(self, check) is not None for check in self.CHECKS) != 1:
-            raise ValueError(f"name exactly one of {', '.join(self.CHECKS)}")
-        return self
-
-    @property
-    def check(self) -> tuple[str, str]:
-        """Return what is checked, and of which text."""
-        found = ((check, getattr(self, check)) for check in self.CHECKS)
-        return next((check, text) for check, text in found if text is not None)
-
-
-KINDS: dict[str, type[Step]] = {kind.name: kind for kind in Step.__subclasses__()}
-
-
-class Head(_Part):
+class Head(Part):
     """Describe a lab: everything of a scenario but its steps."""
 
     name: Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=200)]

@@ -27,7 +27,7 @@ BADGES = {
     "idle": "Idle",
 }
 KINDS = {"high": "H", "medium": "M", "low": "L", "done": "✓", "plain": "·"}
-CHIPS = ["connecting", "live", "reconnecting", "polling", "offline", "ended"]
+CHIPS = ["connecting", "live", "reconnecting", "polling", "offline", "paused", "ended"]
 
 
 @require_GET

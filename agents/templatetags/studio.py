@@ -14,6 +14,7 @@ from django.utils.safestring import SafeString, mark_safe
 from agents import words
 from agents.log import Entry
 from agents.markdown import render_markdown
+from agents.studio.as_api import Call, calls
 
 register = template.Library()
 
@@ -39,6 +40,13 @@ def entry_html(entry: Entry) -> SafeString:
     """
     html = get_template(f"chat/entry.html#{entry.template}").render({"entry": entry})
     return mark_safe(html)
+
+
+@register.simple_tag(takes_context=True)
+def as_api(context: template.Context) -> list[Call]:
+    """Return how a script asks for what the page shows."""
+    page, thread, resource = (context.get(name) for name in ("page", "thread", "resource"))
+    return calls(context["request"], page or "", thread, resource)
 
 
 @register.simple_tag

@@ -119,6 +119,34 @@
     url.searchParams.delete("page");
     if (until > from) location.href = url;
   };
+  // Ctrl and the wheel: the curves follow at once, and the window of all once it rests.
+  let view = [0, 1], zooming = 0;
+  const timeAt = (data, x) => {
+    const { x: places, at } = data, end = places.length - 1;
+    if (x <= 0) return at[0] + x * (at[end] - at[0]);
+    if (x >= 1) return at[end] + (x - 1) * (at[end] - at[0]);
+    const next = places.findIndex((place) => place >= x);
+    if (next < 1) return at[0];
+    const wide = places[next] - places[next - 1];
+    return at[next - 1] + (wide ? (x - places[next - 1]) / wide : 0) * (at[next] - at[next - 1]);
+  };
+  const zoom = (e, u, data) => {
+    if (!e.ctrlKey && !e.metaKey) return;
+    e.preventDefault();
+    const about = u.posToVal(e.clientX - u.over.getBoundingClientRect().left, "x"), by = e.deltaY < 0 ? 0.7 : 1 / 0.7;
+    view = view.map((end) => about + (end - about) * by);
+    for (const chart of charts.values()) chart.setScale("x", { min: view[0], max: view[1] });
+    clearTimeout(zooming);
+    zooming = setTimeout(() => look(data), 400);
+  };
+  const look = (data) => {
+    const url = new URL(location.href), [from, until] = view.map((x) => Math.round(timeAt(data, x)));
+    for (const [name, at, beyond] of [["since", from, from <= data.whole[0]], ["until", until, until >= data.whole[1]]]) {
+      if (beyond) url.searchParams.delete(name); else url.searchParams.set(name, new Date(at).toISOString());
+    }
+    url.searchParams.delete("page");
+    if (url.href !== location.href && until - from > 1) location.href = url; else { view = [0, 1]; curves(true); }
+  };
   const draw = (host, data) => {
     const key = host.dataset.plot, limit = data.limits[key], axis = token("#curves .sentence"), edge = token("#where");
     const highest = Math.max(limit, ...data[key]) * 1.12;
@@ -128,7 +156,7 @@
       legend: { show: false },
       padding: [8, 0, 8, 0],
       cursor: { sync: { key: "timeline" }, drag: { x: true, y: false, setScale: false }, points: { size: 7 } },
-      scales: { x: { time: false, range: [0, 1] }, y: { range: [0, highest] } },
+      scales: { x: { time: false, range: () => view }, y: { range: [0, highest] } },
       axes: [{ show: false }, { stroke: axis, size: innerWidth > 900 ? 92 : 44, font: "11px ui-monospace, monospace", values: (u, at) => at.map(short), grid: { stroke: "rgb(128 128 128 / 0.18)", width: 1 }, ticks: { show: false }, space: 34 }],
       series: [{}, { stroke: colour(key), width: 2, points: { show: false }, paths: uPlot.paths.stepped({ align: 1 }) }],
       hooks: {
@@ -142,7 +170,9 @@
     };
     charts.get(key)?.destroy();
     host.replaceChildren();
-    charts.set(key, new uPlot(options, [data.x, data[key]], host));
+    const chart = new uPlot(options, [data.x, data[key]], host);
+    chart.over.addEventListener("wheel", (e) => zoom(e, chart, data), { passive: false });
+    charts.set(key, chart);
   };
   let drawn = "";
   const curves = (always) => {
@@ -154,7 +184,7 @@
     if (!data.x.length || (text === drawn && !always)) return;
     drawn = text;
     // The last level holds up to the right edge.
-    if (data.x.at(-1) < 1) { data.x.push(1); for (const name of ["at", "messages", "observations"]) data[name].push(data[name].at(-1)); }
+    if (data.x.at(-1) < 1) { data.x.push(1); data.at.push(data.end); for (const name of ["messages", "observations"]) data[name].push(data[name].at(-1)); }
     for (const host of all("[data-plot]")) draw(host, data);
   };
   let resizing = 0;

@@ -9,6 +9,7 @@ import pytest
 
 from .axe import violations
 from .conftest import ROOT, live
+from .shots import shoot
 
 DOCS = ROOT / "docs" / "studio" / "api.md"
 
@@ -101,3 +102,13 @@ def test_the_walk_through_works_as_it_is_written(visit, site, tmp_path):
             wanted = line.strip().rstrip(",")
             if wanted not in ("{", "}", "…"):
                 assert wanted in answer, f"{command}\nshould answer {wanted!r}:\n{answer[:2000]}"
+
+
+def test_what_a_page_shows_can_be_asked_for_by_a_script(site, visit):
+    page = visit(site)
+    page.goto(f"{site.url}/")
+    live(page)
+    page.locator("summary", has_text="ada").click()
+    page.get_by_role("button", name="This view as API").click()
+    assert "/api/v1/threads" in page.inner_text("#as-api")
+    shoot(page, "as-api")

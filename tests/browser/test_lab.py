@@ -134,6 +134,14 @@ def test_parts_of_a_pane_are_made_to_fail_and_the_pane_says_so(bench, visit):
     shoot(page, "lab-trials")
 
 
+def test_a_line_is_edited_twice_at_once_and_the_memory_checked(bench, visit):
+    page = visit(bench)
+    open_preset(page, bench, "Open and run Everything at the same instant")
+    for words in ("came first; the other was refused", "every message in order"):
+        page.locator("#runlog", has_text=words).wait_for(timeout=SLOW)
+    assert page.locator("#runlog .badge[data-state=failed]").count() == 0
+
+
 if __name__ == "__main__":
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "omsite.settings")
     import django

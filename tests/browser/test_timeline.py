@@ -3,7 +3,7 @@ import os
 import pytest
 
 from .conftest import Site, fill, live
-from .shots import shoot
+from .shots import shoot, shot
 
 CURVES = 400  # They are drawn anew, which takes longer than a change of colours.
 
@@ -86,6 +86,42 @@ def test_a_window_dragged_over_a_curve_becomes_the_window_of_all(history, visit)
     page.get_by_role("link", name="Show all").first.click()
     live(page)
     assert page.locator("#events .caption").first.inner_text() == before
+
+
+def wheel(page, by):
+    page.locator("#plot-messages .u-over").hover()
+    page.keyboard.down("Control")
+    with page.expect_navigation():
+        for _ in range(3):
+            page.mouse.wheel(0, by)
+    page.keyboard.up("Control")
+    page.wait_for_selector("#plot-messages .u-over")
+    live(page)
+
+
+def test_ctrl_and_the_wheel_narrow_the_window_and_widen_it_to_all_again(history, visit):
+    page = visit(history)
+    open_timeline(page, history, "The kitchen")
+    before = page.locator("#events .caption").first.inner_text()
+    wheel(page, -100)
+    assert "since=" in page.url
+    assert page.locator("#events .caption").first.inner_text() != before
+    for _ in range(6):
+        if "since=" in page.url or "until=" in page.url:
+            wheel(page, 100)
+    assert "since=" not in page.url
+    assert page.locator("#events .caption").first.inner_text() == before
+
+
+def test_the_filters_stand_in_two_rows_on_a_small_screen(history, visit):
+    page = visit(history, width=1280)
+    open_timeline(page, history, "The kitchen")
+    tops = {
+        round(field.bounding_box()["y"] + field.bounding_box()["height"])
+        for field in page.locator("#filters > *:visible").all()
+    }
+    shot(page, "timeline-1280")
+    assert len(tops) <= 2
 
 
 def test_what_happens_now_appears_by_itself(history, visit):

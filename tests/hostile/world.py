@@ -77,7 +77,7 @@ def plant(strings, owner):
         "thread_id": thread.pk,
         "line_id": line.pk,
         "record_id": record.pk,
-        "cycle_id": cycle.pk,
+        "cycle_id": cycle.pk if cycle else uuid4(),
         "token_id": token.pk,
         "key": resource.key,
         "resource_key": resource.key,

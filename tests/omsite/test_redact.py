@@ -28,6 +28,8 @@ KEY = "sk-proj-Zm9vYmFyYmF6cXV4MTIzNDU2"
         ('{"password": "hunter2"}', "hunter2"),
         ("connecting to postgresql://me:hunter2@there/db failed", "hunter2"),
         ("redis://:hunter2@there:6379/0 refused", "hunter2"),
+        ("signed by AKIAIOSFODNN7EXAMPLE", "AKIAIOSFODNN7EXAMPLE"),
+        ("-----BEGIN PRIVATE KEY-----\nMII\n-----END PRIVATE KEY-----", "MII"),
     ],
 )
 def test_what_looks_like_a_secret_is_hidden(text, secret):
@@ -87,6 +89,7 @@ def test_the_secrets_of_an_environment_are_known():
 
 def test_a_long_text_takes_no_time_to_speak_of():
     began = time.process_time()
-    for piece in ("a-", "token", "://a:", "Bearer ", "cookie", "api_", "sk-"):
+    begun = "-----BEGIN PRIVATE KEY-----"
+    for piece in ("a-", "token", "://a:", "Bearer ", "cookie", "api_", "sk-", begun):
         redact(piece * 20_000)
     assert time.process_time() - began < 5

@@ -9,7 +9,7 @@ from zoneinfo import ZoneInfo
 
 from agents import words
 from agents.markers import Fact, LineShown, line_shown, state_and_words, triggered
-from agents.studio.context.secrets import masked_text
+from agents.secrets import masked_text
 from memory.models import Blob, Cycle, Line, Message, Observation
 
 MOST_MESSAGES = 60

@@ -10,6 +10,7 @@ from zoneinfo import ZoneInfo
 from agents import words
 from agents.models import RequestSnapshot
 from agents.omitted import WITHOUT_MEMORY
+from agents.secrets import masked_text
 from agents.studio.context.ahead import NEXT, Ahead
 from agents.studio.context.asked import DROPPABLE, OPTIONS
 from agents.studio.context.beside import fix, not_sent, notices, reasons
@@ -25,7 +26,6 @@ from agents.studio.context.differ import (
 )
 from agents.studio.context.inspected import ORDER, Inspected
 from agents.studio.context.rows import bar_of, rows_of, share
-from agents.studio.context.secrets import masked_text
 from agents.studio.context.sent import (
     MOST_LISTED,
     Sent,

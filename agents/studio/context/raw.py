@@ -20,9 +20,9 @@ from pydantic_ai.messages import (
     UserPromptPart,
 )
 
+from agents.secrets import masked
 from agents.services.told import INSTRUCTIONS, TOOLS
 from agents.studio.context.inspected import Inspected, Part, rows_of
-from agents.studio.context.secrets import masked
 from memory.services.request import text_block
 
 ROLES = {INSTRUCTIONS: "system", TOOLS: "tools"}

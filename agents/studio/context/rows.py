@@ -10,6 +10,7 @@ from typing import Any
 from zoneinfo import ZoneInfo
 
 from agents import words
+from agents.secrets import masked_text
 from agents.services.told import TOOLS
 from agents.studio.context.differ import NAMES, UNCOMPARED, Change, Prefix, change
 from agents.studio.context.inspected import (
@@ -23,7 +24,6 @@ from agents.studio.context.inspected import (
     Part,
     Said,
 )
-from agents.studio.context.secrets import masked_text
 from memory.services.request import BODY, LEFT_OUT
 from memory.tokens import BY_LINE
 

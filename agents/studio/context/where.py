@@ -11,8 +11,8 @@ from uuid import UUID
 from zoneinfo import ZoneInfo
 
 from agents import words
+from agents.secrets import masked_text
 from agents.studio.context.ahead import Ahead
-from agents.studio.context.secrets import masked_text
 from memory.models import Line, Message, Revision, Thread, holding
 from memory.services import kept
 from memory.services.request import LEFT_OUT

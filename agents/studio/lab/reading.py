@@ -322,6 +322,8 @@ def _fields(fields: dict[str, Any]) -> Iterator[str]:
             yield str(value)
         elif name == "panes":
             yield ", ".join(value)
+        elif name == "texts":
+            yield " against ".join(f"“{each}”" for each in value)
         elif name == "seconds":
             yield f"at most {value:g} s"
         elif value is True:

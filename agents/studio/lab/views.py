@@ -21,8 +21,9 @@ from agents.lab.faults import SAID
 from agents.lab.models import LETTERS, Entry, Lab, Pane
 from agents.lab.recording import recording
 from agents.lab.run import ask, skip, speak, tell
-from agents.lab.scenario import KINDS, Problem, Scenario, ScenarioError, Step, Switch, read
+from agents.lab.scenario import Problem, Scenario, ScenarioError, read
 from agents.lab.stage import open_lab, preset, presets, wipe
+from agents.lab.steps import KINDS, Step, Switch
 from agents.models import AgentProfile
 from agents.services.send import BadPrompt
 from agents.studio.respond import respond
@@ -32,7 +33,7 @@ from .custom import scenario_from
 from .reading import Bench
 
 REGIONS = ("panes", "strips", "matrix", "runlog", "controls")
-OPERATIONS = ("observe", "buffer", "activate", "reflect")
+OPERATIONS = ("observe", "buffer", "activate", "reflect", "check", "crash")
 
 
 #: What each part of a pane can be told to do, with the words for it.
@@ -201,7 +202,7 @@ def broadcast(request: HttpRequest, lab_id: UUID) -> HttpResponse:
 
 @require_POST
 def do(request: HttpRequest, lab_id: UUID, name: str) -> HttpResponse:
-    """Have a pane's memory observed, buffered, activated or reflected."""
+    """Have a pane's memory worked on, checked, or left by the process that observes it."""
     lab = _lab(request, lab_id)
     if name not in OPERATIONS:
         raise Http404
@@ -216,6 +217,20 @@ def fill_up(request: HttpRequest, lab_id: UUID) -> HttpResponse:
     pane = _pane(lab, request.POST.get("pane", ""))
     fields = {"pane": pane.letter, "messages": request.POST.get("messages", "").strip()}
     return _ask(request, lab, "fill", fields, "Write how many messages: 1 to 500.")
+
+
+@require_POST
+def collided(request: HttpRequest, lab_id: UUID) -> HttpResponse:
+    """Give a line of a pane two texts at the same instant."""
+    lab = _lab(request, lab_id)
+    pane = _pane(lab, request.POST.get("pane", ""))
+    fields = {
+        "pane": pane.letter,
+        "line": request.POST.get("line", ""),
+        "texts": request.POST.getlist("texts"),
+    }
+    why = "Write what the line says, and the two texts it gets."
+    return _ask(request, lab, "collide", fields, why)
 
 
 @require_POST

@@ -183,12 +183,15 @@ class Drawing:
     def data(self, limits: Limits) -> str:
         """Return what the browser draws the curves from, as JSON."""
         place = [round(self.scale.x(point.at), 5) for point in self.points]
+        whole, end = self.history.points, self.scale.end
         return json.dumps(
             {
                 "x": place,
                 "messages": [point.raw for point in self.points],
                 "observations": [point.remembered for point in self.points],
                 "at": [round(point.at.timestamp() * 1000) for point in self.points],
+                "end": end and round(end.timestamp() * 1000),
+                "whole": [round(each.at.timestamp() * 1000) for each in (*whole[:1], *whole[-1:])],
                 "zone": self.zone.key,
                 "limits": {"messages": limits.observe, "observations": limits.reflect},
                 "cursor": None if self.cursor is None else round(self.scale.x(self.cursor), 5),

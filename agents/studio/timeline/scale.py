@@ -48,6 +48,11 @@ class Scale:
         """Return how many seconds are drawn."""
         return (self._places[-1] if self._times else 0.0) or 1.0
 
+    @property
+    def end(self) -> datetime | None:
+        """Return the last time that is drawn."""
+        return self._times[-1] if self._times else None
+
     def x(self, at: datetime) -> float:
         """Return the place of a time; one outside stands at the edge."""
         if not self._times or at <= self._times[0]:

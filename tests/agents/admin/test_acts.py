@@ -123,6 +123,24 @@ def test_an_erased_resource_leaves_an_entry_that_names_it(client, world):
     assert (entry.resource_key, entry.numbers["threads"]) == ("ada", 1)
 
 
+def test_wrong_counts_are_counted_anew_and_nothing_else_changes(client, world):
+    resource, said = world.thread.resource, texts(world.record)
+    right = dict(Line.objects.values_list("pk", "tokens"))
+    Line.objects.update(tokens=1)
+    assert wrong() != []
+
+    shown = client.get(place("count", resource))
+    assert dict(Line.objects.values_list("tokens", "tokens")) == {1: 1}
+    client.post(place("count", resource), {})
+
+    assert f"{len(right)}" in shown.content.decode()
+    assert dict(Line.objects.values_list("pk", "tokens")) == right
+    assert texts(world.record) == said
+    assert wrong() == []
+    entry = AuditEntry.objects.get(action="count")
+    assert (entry.numbers["lines"], entry.numbers["tokens_before"]) == (len(right), len(right))
+
+
 def test_what_runs_is_not_erased_under_its_feet(client, world):
     Turn.objects.filter(pk=world.turn.pk).update(
         status="running", lease_token=uuid4(), lease_expires_at=timezone.now() + timedelta(hours=1)

@@ -1,6 +1,7 @@
 import pytest
 
 from agents.audit import AuditEntry
+from agents.models import AgentProfile
 from memory.models import Blob, Cycle, MemoryRecord
 from memory.models.blob import digest
 from tests.memory.services.editing import line, texts, wrong
@@ -164,6 +165,24 @@ def test_a_cycle_comes_with_what_was_asked_and_replied(member, world):
 
     assert (found["request"], found["reply"]) == ("What was said?", "Bees.")
     assert [each["id"] for each in found["observations"]] == [str(world.rows["a"].pk)]
+
+
+def test_a_key_is_masked_in_a_cycle_and_in_the_next_request_as_on_their_pages(member, world, place):
+    key = "sk-abcDEF0123456789abcDEF"
+    Blob.objects.keep([f"Asked with {key}", f"Said {key}"])
+    cycle = Cycle.objects.get(pk=world.rows["a"].cycle_id)
+    hashes = digest(f"Asked with {key}"), digest(f"Said {key}")
+    Cycle.objects.filter(pk=cycle.pk).update(request_hash=hashes[0], reply_hash=hashes[1])
+    AgentProfile.objects.update(instructions=f"Never tell {key}.")
+
+    found = member.ok("GET", f"/cycles/{cycle.pk}")
+    ahead = member.ok("GET", f"{place}/context?text=My%20key%20is%20{key}")
+
+    assert found["request"] == "Asked with sk-abc…[masked]"
+    assert found["reply"] == "Said sk-abc…[masked]"
+    texts = [block["text"] or "" for block in ahead["blocks"]]
+    assert "Never tell sk-abc…[masked]." in texts[0]
+    assert key not in "".join(texts)
 
 
 def test_cycles_are_narrowed_by_status(member, world, place):

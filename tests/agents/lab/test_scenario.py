@@ -2,8 +2,9 @@ import pytest
 import yaml
 from hypothesis import given, strategies
 
-from agents.lab.scenario import KINDS, Say, ScenarioError, read, step_of
+from agents.lab.scenario import ScenarioError, read, step_of
 from agents.lab.stage import presets
+from agents.lab.steps import KINDS, Say
 
 SMALL = """\
 name: Small
@@ -37,6 +38,7 @@ def test_a_scenario_written_is_the_same_when_read_again():
 
 def test_every_kind_of_step_that_is_written_is_the_same_when_read_again():
     bare = {"pane": "A", "text": "said", "line": "said", "isolated": "said", "actor": "slow"}
+    bare |= {"by": "B", "texts": ["one", "two"]}
     for kind in KINDS.values():
         step = kind(**{name: bare[name] for name in kind.model_fields if name in bare})
         (item,) = yaml.safe_load(yaml.safe_dump([step.written()]))

@@ -1,6 +1,6 @@
 import pytest
 
-from agents.studio.styleguide import BADGES, KINDS
+from agents.studio.styleguide import BADGES, CHIPS, KINDS
 
 pytestmark = pytest.mark.django_db
 
@@ -9,7 +9,7 @@ def test_the_styleguide_shows_every_part(client, ada, settings):
     settings.DEBUG = True
     client.force_login(ada)
     page = client.get("/styleguide/").content.decode()
-    for state in BADGES:
+    for state in (*BADGES, *CHIPS):
         assert f'data-state="{state}"' in page
     for kind in KINDS:
         assert f'data-kind="{kind}"' in page

@@ -1,7 +1,7 @@
 import pytest
 
 from agents.models import AgentProfile
-from agents.studio.context.secrets import masked, masked_text
+from agents.secrets import masked, masked_text
 from memory.models import Blob, Cycle
 from memory.models.blob import digest
 from memory.services.look import record_of

@@ -104,10 +104,14 @@ class TestAnOperator:
     def test_asks_for_a_broadcast_and_for_work_on_a_memory(self, client, url):
         client.post(url("broadcast"), {"text": "Hello all", "at_once": "1"})
         client.post(url("do/observe"), {"pane": "B"})
+        client.post(url("do/check"), {"pane": "B"})
+        client.post(url("collide"), {"pane": "A", "line": "fitter", "texts": ["one", "two"]})
         steps = list(Entry.objects.order_by("pk").values_list("step", flat=True))
         assert steps == [
             {"broadcast": {"text": "Hello all", "at_once": True}},
             {"observe": {"pane": "B"}},
+            {"check": {"pane": "B"}},
+            {"collide": {"pane": "A", "line": "fitter", "texts": ["one", "two"]}},
         ]
 
     def test_cannot_ask_for_what_nobody_does(self, client, url):

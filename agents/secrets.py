@@ -1,7 +1,7 @@
-"""Mask what looks like a secret before a request is shown or copied whole.
+"""Mask what looks like a secret before a request or a reply of a model is shown or copied whole.
 
 Only what has the shape of a key is found: a password in a sentence is not. The first characters
-stay, so that one can tell which key it was.
+stay, so that one can tell which key it was. The logs hide the same shapes, whole.
 """
 
 from __future__ import annotations
@@ -11,17 +11,16 @@ from typing import Any
 
 SHOWN = 6
 
-_SHAPES = re.compile(
+#: The shapes of keys: of model providers, of clouds and forges, and of this server's own tokens.
+SHAPES = re.compile(
     r"""
-      -----BEGIN[ ][A-Z ]{0,40}PRIVATE[ ]KEY-----.*?-----END[ ][A-Z ]{0,40}PRIVATE[ ]KEY-----
-    | \bsk-[A-Za-z0-9_-]{20,}                                  # several model providers
-    | \b(?:pk|gsk|xai|pylf)[-_][\w-]{16,}
+      -----BEGIN[ ][A-Z ]{0,40}PRIVATE[ ]KEY-----(?:(?!-----).)*-----END[ ][A-Z ]{0,40}KEY-----
+    | \b(?:sk|pk|gsk|xai|hf|ghp|pylf)[-_][\w-]{16,}           # several model providers
     | \bom_[\w-]{40,}                                         # this server's own
     | \b(?:AKIA|ASIA)[A-Z0-9]{16}\b                            # access keys of a cloud
-    | \b(?:gh[pousr]_[A-Za-z0-9]{36,}|github_pat_\w{50,}|glpat-[\w-]{20,})
-    | \bAIza[\w-]{35}
+    | \b(?:gh[ousr]_[A-Za-z0-9]{36,}|github_pat_\w{50,}|glpat-[\w-]{20,})
+    | \bAIza[\w-]{30,}
     | \bxox[abeoprs]-[A-Za-z0-9-]{10,}
-    | \bhf_[A-Za-z0-9]{30,}
     | \beyJ[\w-]{10,}\.eyJ[\w-]{10,}\.[\w-]{10,}               # signed tokens
     """,
     re.VERBOSE | re.DOTALL,
@@ -40,7 +39,7 @@ _LOGIN = re.compile(
 
 def masked_text(text: str) -> str:
     """Return a text with what looks like a secret masked."""
-    text = _SHAPES.sub(lambda found: _mask(found[0]), text)
+    text = SHAPES.sub(lambda found: _mask(found[0]), text)
     for pattern in (_NAMED, _LOGIN):
         text = pattern.sub(lambda found: found["name"] + _masked_value(found["value"]), text)
     return text
