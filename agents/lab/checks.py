@@ -71,12 +71,15 @@ class Try:
 
 
 def one_won(tries: Sequence[Try]) -> Verdict:
-    """Tell whether exactly one of the tries was taken, and every other one refused."""
+    """Tell whether exactly one try was taken, and every other one refused and told its text."""
     winners = [each for each in tries if each.won is not None]
     if len(winners) != 1:
         return False, f"{len(winners)} of {len(tries)} changes of one line were taken"
-    if any(each.refusal is None for each in tries if each.won is None):
+    refusals = [each.refusal for each in tries if each.won is None]
+    if None in refusals:
         return False, "a change of the line was neither taken nor refused"
+    if any(refusal and refusal.theirs != winners[0].text for refusal in refusals):
+        return False, "a change was refused without being told what the line says now"
     return True, f"“{winners[0].text}” came first; the other was refused"
 
 

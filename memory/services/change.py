@@ -201,6 +201,7 @@ def _compared(
         raise Refused("This line is not shown yet. It can be changed once it is.")
     if until is None and (expected is None or since <= expected):
         return
+    line.until = until  # It was read before the lock, and whoever was first ended it meanwhile.
     current = current_version(line)
     if current is None:
         sentence = "This line is not visible any more: it was forgotten or condensed meanwhile."

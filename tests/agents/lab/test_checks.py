@@ -9,6 +9,7 @@ from django.utils import timezone
 from agents.lab import checks
 from agents.lab.matrix import Place
 from memory.models import Cycle
+from memory.services.change import Stale
 from memory.services.look import look
 from memory.services.note import note
 from memory.verify import Report
@@ -36,6 +37,14 @@ def test_changes_that_are_all_taken_or_all_refused_fail(won):
     passed, said = checks.one_won(tries)
     assert not passed
     assert f"{won} of 2" in said
+
+
+def test_a_refusal_that_tells_of_another_text_fails():
+    won = checks.Try(None, "one", None, won=object())
+    lost = checks.Try(None, "two", None, refusal=Stale("Too late.", yours="two", current=None))
+    passed, said = checks.one_won([won, lost])
+    assert not passed
+    assert "without being told what the line says now" in said
 
 
 async def test_whoever_observes_after_a_death_takes_over_and_nothing_is_doubled(lab, pane):

@@ -4,10 +4,10 @@ from channels.layers import get_channel_layer
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
-from memory.models import Revision
+from memory.models import Line, Revision
 from memory.publish import record_group
 from memory.services.activate import activate_reflection
-from memory.services.change import LONGEST_TEXT, Refused, Stale
+from memory.services.change import LONGEST_TEXT, Refused, Stale, compare
 from memory.services.edit import edit
 from memory.services.forget import forget, show_again, unforget
 from memory.services.history import lines_at
@@ -87,6 +87,16 @@ def test_a_stale_edit_carries_both_texts(world):
         "Ada asked for midnight",
     )
     assert error.value.current == theirs
+
+
+def test_who_read_the_line_before_the_winner_wrote_is_told_what_that_says(world):
+    seen = Line.objects.get(pk=world.a0.pk)
+    theirs = edit(world.a0.pk, "Ada asked for noon")
+
+    with pytest.raises(Stale) as error:
+        compare(seen, yours="Ada asked for dawn")
+
+    assert (error.value.theirs, error.value.current) == ("Ada asked for noon", theirs)
 
 
 def test_an_edit_of_a_forgotten_line_is_stale_and_nobodys_text_is_lost(world):
