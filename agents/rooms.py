@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Protocol
 from uuid import UUID
 from weakref import WeakKeyDictionary
@@ -25,6 +25,10 @@ from memory.models import Thread
 logger = logging.getLogger(__name__)
 
 COALESCE_SECONDS = 0.06
+#: How many times as long as its last render took a room waits for what else is to be rendered:
+#: a server that falls behind then renders less often, not later and later.
+EASE = 2.0
+MOST_EASE_SECONDS = 1.0
 WATCH_SECONDS = 2.0
 
 _JUST_HEARD = frozenset({"draft"})
@@ -39,6 +43,17 @@ class Member(Protocol):
     async def dismiss(self) -> None: ...
 
 
+def _read(
+    thread_id: UUID, names: set[str], heard: Delta | None
+) -> tuple[Stamp | None, dict[str, Rendered]]:
+    # The stamp first: what moves while the rows are read is then found stale, not missed.
+    stamp = stamps([thread_id]).get(thread_id)
+    return stamp, live.render(thread_id, names, now=timezone.now(), heard=heard)
+
+
+Read = Callable[[UUID, set[str], Delta | None], tuple[Stamp | None, dict[str, Rendered]]]
+
+
 class Room:
     """Keep the regions of one thread rendered, and its pages up to date."""
 
@@ -48,6 +63,7 @@ class Room:
         *,
         table: Mapping[str, Iterable[str]] = REGIONS,
         pause: float = COALESCE_SECONDS,
+        read: Read = _read,
     ) -> None:
         self.thread_id = thread_id
         self.members: set[Member] = set()
@@ -55,9 +71,11 @@ class Room:
         self.rendered_at: dict[str, Stamp | None] = {}
         self._table = table
         self._pause = pause
+        self._read = read
         self._dirty: set[str] = set()
         self._heard: Delta | None = None
         self._flushing: asyncio.Task[None] | None = None
+        self._took = 0.0
 
     def event(self, event: Mapping[str, Any]) -> None:
         """Mark what an event can have changed."""
@@ -103,9 +121,11 @@ class Room:
             self._flushing.cancel()
 
     async def _flush(self) -> None:
+        clock = asyncio.get_running_loop().time
         while self._dirty:
-            await asyncio.sleep(self._pause)
+            await asyncio.sleep(max(self._pause, min(EASE * self._took, MOST_EASE_SECONDS)))
             names, self._dirty = self._dirty, set()
+            began = clock()
             try:
                 rendered = await self._render(names)
             except Thread.DoesNotExist:
@@ -116,6 +136,7 @@ class Room:
                 logger.exception("The regions %s were not rendered.", sorted(names))
                 self.rendered_at.update(dict.fromkeys(names))
                 return
+            self._took = clock() - began
             self.shown.update(rendered)
             await self._offer(list(rendered.values()))
 
@@ -126,20 +147,14 @@ class Room:
             return {"draft": live.render_heard(self._heard)}
         stamp: Stamp | None
         rendered: dict[str, Rendered]
-        stamp, rendered = await database_sync_to_async(_read)(self.thread_id, names, self._heard)
+        stamp, rendered = await database_sync_to_async(self._read)(
+            self.thread_id, names, self._heard
+        )
         self.rendered_at.update(dict.fromkeys(names, stamp))
         return rendered
 
     async def _offer(self, regions: list[Rendered]) -> None:
         await asyncio.gather(*(member.offer(regions) for member in list(self.members)))
-
-
-def _read(
-    thread_id: UUID, names: set[str], heard: Delta | None
-) -> tuple[Stamp | None, dict[str, Rendered]]:
-    # The stamp first: what moves while the rows are read is then found stale, not missed.
-    stamp = stamps([thread_id]).get(thread_id)
-    return stamp, live.render(thread_id, names, now=timezone.now(), heard=heard)
 
 
 class Rooms:

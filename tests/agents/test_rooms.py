@@ -1,13 +1,16 @@
 """Rooms of one process side by side."""
 
+import asyncio
+import time
 from datetime import timedelta
+from uuid import uuid4
 
 import pytest
 from asgiref.sync import sync_to_async
 from django.utils import timezone
 
 from agents import live
-from agents.rooms import Rooms
+from agents.rooms import Room, Rooms
 from agents.services.thread import start
 from memory.models import Thread
 
@@ -25,6 +28,24 @@ class Page:
 
     async def dismiss(self):
         raise AssertionError("its thread is there")
+
+
+async def test_a_room_that_takes_long_to_render_waits_for_more():
+    read = []
+
+    def slowly(thread_id, names, heard):
+        read.append(names)
+        time.sleep(0.2)
+        return None, {}
+
+    room = Room(uuid4(), pause=0, read=slowly)
+    room.mark({"title"})
+    await room.settle()
+    room.mark({"queue"})
+    await asyncio.sleep(0.05)
+    room.mark({"task"})
+    await room.settle()
+    assert read == [{"title"}, {"queue", "task"}]
 
 
 async def test_a_thread_that_talks_moves_the_lists_of_all_other_pages_at_once(
