@@ -134,7 +134,8 @@ class World:
         if thread_id not in self._names:
             for thread in self.threads():
                 self._names.setdefault(thread.pk, f"t{len(self._names) + 1}")
-        return self._names[thread_id]
+        # One that another process made and erased before anybody looked has none.
+        return self._names.setdefault(thread_id, f"t{len(self._names) + 1}")
 
     def name_of_record(self, record_id):
         """Return a short name for a record."""
