@@ -13,6 +13,7 @@ from django.db.models import Exists, Min, OuterRef, Q, QuerySet
 from memory import media
 from memory.models import Blob, Line, Resource, Revision, Thread
 from memory.services import erase as memory
+from memory.services.anew import anew
 from memory.services.blank import ERASED
 from memory.services.change import Refused
 from memory.services.erase import Erased
@@ -29,6 +30,7 @@ Status = Turn.Status
 BUSY = "An answer is being written in this conversation. Stop it first."
 
 
+@anew
 @transaction.atomic
 def erase_messages(
     thread_id: UUID,
@@ -52,6 +54,7 @@ def erase_messages(
     return report
 
 
+@anew
 @transaction.atomic
 def erase_line(line_id: UUID, *, author: User | None = None, reason: str = "") -> Erased:
     """Destroy a line of memory with what was made from it, and the requests that held it."""
@@ -60,6 +63,7 @@ def erase_line(line_id: UUID, *, author: User | None = None, reason: str = "") -
     return report
 
 
+@anew
 @transaction.atomic
 def erase_thread(
     thread_id: UUID,
@@ -92,6 +96,7 @@ def erase_thread(
     return report
 
 
+@anew
 @transaction.atomic
 def erase_resource(resource: Resource) -> Erased:
     """Destroy a resource with all of its conversations and memory. Raises Refused."""
@@ -111,6 +116,7 @@ def erase_resource(resource: Resource) -> Erased:
     return report
 
 
+@anew
 @transaction.atomic
 def erase_person(person: User, *, author: User | None = None, reason: str = "") -> Erased:
     """Destroy what a person said: resources of theirs alone, their turns and notes in all others.

@@ -10,6 +10,7 @@ from django.utils import timezone
 
 from memory.models import Thread
 from memory.services import fork as memory
+from memory.services.anew import anew
 
 from ..models import Turn
 
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
 UNSTARTED = (Turn.Status.WAITING, Turn.Status.WITHDRAWN)
 
 
+@anew
 @transaction.atomic
 def fork(
     thread_id: UUID,

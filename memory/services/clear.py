@@ -8,6 +8,7 @@ from uuid import UUID
 
 from memory.models import Line, Observation, ReflectionSource, Revision
 
+from .anew import anew
 from .change import (
     Refused,
     change,
@@ -36,6 +37,7 @@ class Cleared:
     left: int = 0
 
 
+@anew
 def clear(
     record_id: UUID,
     *,

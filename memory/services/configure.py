@@ -16,6 +16,7 @@ from memory.messages import safe_text
 from memory.models import Revision, Thread
 from memory.publish import publish
 
+from .anew import anew
 from .change import LONGEST_REASON, Refused, held
 from .look import read
 from .sizes import tokens_at
@@ -31,6 +32,7 @@ REMEMBERS = "remembers"
 _UNSET = object()
 
 
+@anew
 def configure(
     thread_id: UUID,
     changes: Mapping[str, Any],

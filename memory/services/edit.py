@@ -8,12 +8,14 @@ from uuid import UUID
 from memory.models import Line, Revision
 from memory.tokens import count_line
 
+from .anew import anew
 from .change import Refused, change, checked_kind, checked_text, close, compare, line_of, succeed
 
 if TYPE_CHECKING:
     from django.contrib.auth.models import User
 
 
+@anew
 def edit(
     line_id: UUID,
     text: str,

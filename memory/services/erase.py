@@ -39,6 +39,7 @@ from memory.models import (
 )
 from memory.tokens import count_message
 
+from .anew import anew
 from .blank import blank
 from .change import Refused, change, give_up_cycles, give_up_reflections, line_of
 from .forks import Span, copies_of, hold, hold_for_good, leave_forks
@@ -76,6 +77,7 @@ class Author:
     reason: str
 
 
+@anew
 def erase_messages(
     thread_id: UUID,
     first: int = 1,
@@ -111,6 +113,7 @@ def erase_messages(
     return report
 
 
+@anew
 def erase_line(line_id: UUID, *, author: User | None = None, reason: str = "") -> Erased:
     """Destroy a line with every version it had, what was made from it, and its copies.
 
@@ -141,6 +144,7 @@ def _since(line: Line) -> datetime | None:
     return shown.values_list("created_at", flat=True).first()
 
 
+@anew
 def erase_thread(
     thread_id: UUID,
     *,
@@ -192,6 +196,7 @@ def _ids(lines: QuerySet[Line]) -> set[UUID]:
     return set(lines.values_list("pk", flat=True))
 
 
+@anew
 def erase_resource(resource_id: int, *, keep: Collection[str] = ()) -> Erased:
     """Destroy a resource: its threads, its memory in every scope, itself. Raises Refused."""
     with transaction.atomic():

@@ -8,6 +8,7 @@ from uuid import UUID
 
 from memory.models import Line, Revision
 
+from .anew import anew
 from .change import Refused, Stale, change, close, compare_all, line_of, lines_of
 from .standing import tells_once
 from .versions import Chain, History, history_of, settle
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
     from django.contrib.auth.models import User
 
 
+@anew
 def forget(
     line_ids: UUID | Sequence[UUID],
     *,
@@ -50,6 +52,7 @@ def unforget(line_id: UUID, *, author: User | None = None, reason: str = "") -> 
     return show_again(line_id, only=Revision.Cause.FORGET, author=author, reason=reason)
 
 
+@anew
 def show_again(
     line_id: UUID,
     *,

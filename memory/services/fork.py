@@ -14,6 +14,7 @@ from memory.messages import safe_text
 from memory.models import Cursor, MemoryRecord, Message, Observation, Revision, Thread
 from memory.publish import publish
 
+from .anew import anew
 from .carry import Carrier, Selection, Whole, begin
 from .change import Refused, change, held
 from .share import parents_in, telling
@@ -27,6 +28,7 @@ RETURNS = ("tool-return", "retry-prompt")
 Kind = Observation.Kind
 
 
+@anew
 def fork(
     thread_id: UUID,
     position: int,

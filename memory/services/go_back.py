@@ -7,6 +7,7 @@ from uuid import UUID
 
 from memory.models import MemoryRecord, Revision
 
+from .anew import anew
 from .change import Refused
 from .configure import REMEMBERS, configure, undone
 
@@ -28,6 +29,7 @@ def options_at(record: MemoryRecord, number: int) -> dict[str, Any]:
     return found
 
 
+@anew
 def go_back(
     thread_id: UUID, record: MemoryRecord, number: int, *, author: User | None = None
 ) -> int:

@@ -9,6 +9,7 @@ from uuid import UUID
 
 from memory.models import Line, MemoryRecord, Revision
 
+from .anew import anew
 from .change import Refused, Stale, change
 from .look import visible_lines
 from .standing import tells_once
@@ -93,6 +94,7 @@ def _roots(record_id: UUID) -> dict[UUID, UUID]:
     return roots
 
 
+@anew
 def undo(record_id: UUID, number: int, *, author: User | None = None, reason: str = "") -> int:
     """Make the change of a revision undone, as a new revision; return its number.
 

@@ -11,12 +11,14 @@ from django.utils import timezone
 from memory.models import Line, Observation, Revision
 from memory.tokens import count_line
 
+from .anew import anew
 from .change import change, checked_kind, checked_text
 
 if TYPE_CHECKING:
     from django.contrib.auth.models import User
 
 
+@anew
 def note(
     record_id: UUID,
     text: str,

@@ -8,12 +8,14 @@ from uuid import UUID
 
 from memory.models import Line, Revision
 
+from .anew import anew
 from .change import Refused, change, close, compare_all, lines_of, succeed
 
 if TYPE_CHECKING:
     from django.contrib.auth.models import User
 
 
+@anew
 def pin(
     line_ids: UUID | Sequence[UUID],
     *,
@@ -29,6 +31,7 @@ def pin(
     return _set(line_ids, True, author=author, reason=reason, expected=expected)
 
 
+@anew
 def unpin(
     line_ids: UUID | Sequence[UUID],
     *,

@@ -12,6 +12,7 @@ from memory.dispatch import dispatch
 from memory.models import MemoryRecord, Thread
 from memory.models.state import read_state
 
+from .anew import anew
 from .change import give_up_cycles, held
 from .configure import REMEMBERS, write
 
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
 WHY = "Memory was turned off for this conversation."
 
 
+@anew
 def remember(
     thread_id: UUID,
     on: bool,

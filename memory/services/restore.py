@@ -10,6 +10,7 @@ from zoneinfo import ZoneInfo
 
 from memory.models import Line, MemoryRecord, Observation, Revision
 
+from .anew import anew
 from .change import Refused, change
 from .sizes import place_of, size_of
 from .versions import (
@@ -64,6 +65,7 @@ def _counted(pairs: Sequence[tuple[Line | None, Line | None]], zone: ZoneInfo) -
     )
 
 
+@anew
 def restore(record_id: UUID, number: int, *, author: User | None = None, reason: str = "") -> int:
     """Show the lines visible at a revision, and what was observed since; return the revision made.
 

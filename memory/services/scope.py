@@ -19,6 +19,7 @@ from django.db.models.functions import Now
 from memory.messages import safe_text
 from memory.models import Cursor, MemoryRecord, Observation, Resource, Revision, Thread
 
+from .anew import anew
 from .carry import Carrier, Selection, Whole, begin
 from .change import Change, Refused, change, give_up_cycles, give_up_reflections
 from .share import as_own, parents_in, share_of
@@ -31,6 +32,7 @@ Scope = MemoryRecord.Scope
 Kind = Observation.Kind
 
 
+@anew
 def change_scope(
     resource_id: int,
     scope: str,
