@@ -6,7 +6,7 @@ everything, and a prompt that is being answered is never taken.
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Iterable, Sequence
 from itertools import accumulate
 
 from .cuts import Pending, coverable, legal_cuts
@@ -38,19 +38,17 @@ def activate_all(snapshot: Snapshot, *, down_to: int = 0, keep: Hashable = None)
 
 def observe_all(snapshot: Snapshot, *, limit: int) -> tuple[Observe, ...]:
     """Return what can be observed of each thread, at most about ``limit`` tokens, longest first."""
-    return tuple(
-        Observe(*range_of(ranged), thread)
-        for thread, ranged in _ranges(snapshot.tails, limit)
-        if ranged
+    ranges = (
+        (tail.thread, coverable(tail.unbuffered, limit=limit))
+        for tail in longest_first(snapshot.tails)
     )
+    return tuple(Observe(*range_of(ranged), thread) for thread, ranged in ranges if ranged)
 
 
-def buffer_all(snapshot: Snapshot, *, limit: int) -> tuple[Buffer, ...]:
-    """Return what can be buffered of each thread, at most about ``limit`` tokens, longest first."""
+def ahead(due: Iterable[Observe]) -> tuple[Buffer, ...]:
+    """Return the same, but to be written ahead: a shared memory shows it together later."""
     return tuple(
-        Buffer(*range_of(ranged), thread)
-        for thread, ranged in _ranges(snapshot.tails, limit)
-        if ranged
+        Buffer(each.first_position, each.last_position, each.tokens, each.thread) for each in due
     )
 
 
@@ -93,10 +91,6 @@ def _newest_step(pending: Sequence[Pending]) -> int | None:
     """Return the position at which the newest step begins."""
     before = without_newest_step(pending)
     return pending[before].position if before < len(pending) else None
-
-
-def _ranges(tails: Sequence[Tail], limit: int) -> Sequence[tuple[Hashable, Sequence[Pending]]]:
-    return [(tail.thread, coverable(tail.unbuffered, limit=limit)) for tail in longest_first(tails)]
 
 
 def _at_least(pending: Sequence[Pending], *, tokens: int, limit: int) -> Sequence[Pending]:

@@ -8,7 +8,7 @@ from uuid import UUID
 from asgiref.sync import sync_to_async
 
 from memory.engine import on_demand
-from memory.engine.lifecycle import Observe
+from memory.engine.lifecycle import Buffer, Observe
 
 from .change import Refused
 from .cycles import Resolve, resolve_model
@@ -36,6 +36,7 @@ async def compact(
 ) -> Outcome:
     """Cover the oldest messages until at most ``target_tokens`` are raw.
 
+    Of a shared record each round is shown together, in one revision for all its threads.
     Shows what is buffered first, then observes range after range, telling ``progress`` after
     each round; the thread's newest step stays raw in any case. Lines that are over their
     threshold then are condensed. Raises Refused.
@@ -48,11 +49,17 @@ async def compact(
             view.snapshot(), target=target_tokens, limit=call_size(view), keep=thread_id
         )
 
+    def excess_ahead(view: View) -> Sequence[Buffer]:
+        return on_demand.ahead(excess(view))
+
+    async def show() -> None:
+        await operation.activate(down_to=target_tokens, keep=thread_id)
+
     operation = Operation(thread_id, resolve, wait_seconds, progress)
     before = await sync_to_async(gauges)(thread_id)
-    await operation.activate(down_to=target_tokens, keep=thread_id)
-    await operation.rounds(excess, at_once=True)
-    await operation.activate(down_to=target_tokens, keep=thread_id)
+    shared = await operation.shared()
+    await show()
+    await operation.rounds(excess_ahead if shared else excess, at_once=not shared, then=show)
     await _reflect_if_due(operation)
     nothing = (
         f"{before.raw:,} tokens are raw, which is not more than {target_tokens:,}."

@@ -271,6 +271,8 @@ def _other(record: MemoryRecord, tail: OtherTail, keep: bool) -> Other:
 
 def _read_ahead(record: MemoryRecord, tails: Sequence[OtherTail]) -> None:
     """Have what waits in threads at hand, in few statements however many they are."""
+    if not tails:
+        return
     epoch = (record.pk, record.epoch)
     kept.messages_ahead(
         [(tail.thread, tail.observed_through, tail.last_position) for tail in tails], epoch=epoch

@@ -7,7 +7,7 @@ record everything here is about all of its threads.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from time import monotonic
 from uuid import UUID
@@ -107,14 +107,18 @@ class Operation:
         await asyncio.sleep(POLL_SECONDS)
         return True
 
-    async def rounds(self, decide: Decide, *, at_once: bool) -> None:
-        """Claim and run what is decided, round after round, until nothing is."""
+    async def rounds(
+        self, decide: Decide, *, at_once: bool, then: Callable[[], Awaitable[None]] | None = None
+    ) -> None:
+        """Claim and run what is decided, and do what follows, round after round, until none is."""
         for _ in range(MOST_ROUNDS):
             claims = await self._claimed(decide, at_once)
             if not claims.claimed:
                 return
             self.cycles += _cycles_of(claims)
             went_well = await run_all(claims, self.resolve)
+            if then is not None:
+                await then()
             self.progress(await sync_to_async(gauges)(self.thread_id))
             if not went_well:
                 return
@@ -124,10 +128,15 @@ class Operation:
 
         Of a shared record everything is shown together, in one revision for all its threads.
         """
-        shared = await sync_to_async(_is_shared)(self.thread_id)
+        shared = await self.shared()
         decide: Decide = everything_ahead if shared else everything_at_once
         await self.rounds(decide, at_once=not shared)
         await self.activate()
+
+    async def shared(self) -> bool:
+        """Tell whether the memory is that of a whole resource. Raises Refused."""
+        view = await sync_to_async(remembered)(self.thread_id)
+        return view.record.thread_id is None
 
     async def _claimed(self, decide: Decide, at_once: bool) -> Claims:
         while True:
@@ -252,7 +261,7 @@ def everything_at_once(view: View) -> Sequence[Observe]:
 
 def everything_ahead(view: View) -> Sequence[Buffer]:
     """Return all that can be buffered, a call's worth of each thread."""
-    return on_demand.buffer_all(view.snapshot(), limit=call_size(view))
+    return on_demand.ahead(everything_at_once(view))
 
 
 def call_size(view: View) -> int:
@@ -288,10 +297,6 @@ def _claim(thread_id: UUID, decide: Decide, at_once: bool) -> tuple[Claims, bool
         claimed = claims_of(view, decisions, waiting=at_once, trigger=on_demand.MANUAL, asked=True)
         busy = bool(decisions) and not claimed and _under_way(thread_id, reflections=False)
         return Claims(claimed, at_once=view.options.parallel_calls), busy
-
-
-def _is_shared(thread_id: UUID) -> bool:
-    return remembered(thread_id).record.thread_id is None
 
 
 def _cycles_of(claims: Claims) -> Iterator[UUID]:

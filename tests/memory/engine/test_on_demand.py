@@ -5,7 +5,7 @@ from memory.engine.cuts import Pending
 from memory.engine.lifecycle import Activate, Buffer, Chunk, Observe, Snapshot, Tail
 from memory.engine.on_demand import (
     activate_all,
-    buffer_all,
+    ahead,
     but_newest_step,
     observe_all,
     observe_down_to,
@@ -35,7 +35,7 @@ def test_everything_is_observed_or_buffered_up_to_what_one_call_may_read():
     small = one(turns(3))
 
     assert observe_all(small, limit=1_000) == (Observe(1, 6, 300, "a"),)
-    assert buffer_all(small, limit=250) == (Buffer(1, 4, 200, "a"),)
+    assert ahead(observe_all(small, limit=250)) == (Buffer(1, 4, 200, "a"),)
     assert observe_all(one(turns(1)[:1]), limit=1_000) == ()
 
 

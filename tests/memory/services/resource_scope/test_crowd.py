@@ -9,6 +9,7 @@ from django.utils import timezone
 from agents.services.thread import start
 from memory.models import Message, Observation, Revision, Thread
 from memory.services import claims, kept
+from memory.services.compact import compact
 from memory.services.due import run_due
 from memory.services.look import look
 from memory.services.operate import observe_now
@@ -95,4 +96,17 @@ async def test_many_threads_are_observed_in_few_calls_and_shown_in_one_revision(
     assert len(models.asked("observer")) <= 2
     assert (found.activated, found.after.raw) == (150, 0)
     assert await Revision.objects.acount() == 1
+    assert await is_sound() == []
+
+
+async def test_compacting_many_threads_shows_them_in_one_revision_too(crowd):
+    few = [each.pk for each in crowd[:150]]
+    await Thread.objects.exclude(pk__in=few).aupdate(remembers=False)
+    models = listening()
+    found = await compact(few[0], 0, resolve=models)
+
+    assert (found.failed, found.activated) == (0, 149)
+    assert len(models.asked("observer")) <= 2
+    causes = [revision.cause async for revision in Revision.objects.order_by("number")]
+    assert causes == ["activate", "reflect"]
     assert await is_sound() == []
