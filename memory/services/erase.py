@@ -43,6 +43,7 @@ from .anew import anew
 from .blank import blank
 from .change import Refused, change, give_up_cycles, give_up_reflections, line_of
 from .forks import Span, copies_of, hold, hold_for_good, leave_forks
+from .look import read
 from .unravel import everywhere, overlapping, unravel, versions_of
 
 if TYPE_CHECKING:
@@ -104,6 +105,9 @@ def erase_messages(
         if not found.exists():
             raise Refused(f"There are no messages {span.first} to {span.last} to erase.")
         report = Erased(spans=spans, since=found.aggregate(at=Min("created_at"))["at"])
+        for each in spans:
+            # Whoever makes its record meanwhile would keep the text under an epoch that stays.
+            read(each.thread)
         for record in _records({each.thread for each in spans}):
             _in_record(record, partial(overlapping, record.pk, spans), report, by)
         _blank(found, report, keep)
