@@ -137,7 +137,7 @@ def _rows(outcome: Outcome) -> tuple[Observation, list[Line]]:
         suggested_response=output.suggested_response,
         thread_title=output.thread_title[:200],
         extracted=outcome.thought.extracted,
-        cycle=cycle,
+        cycle_id=cycle.pk,
     )
     return observation, [
         _line(observation, ordinal, line, tokens, outcome.numbers)

@@ -329,7 +329,7 @@ def _write(
         kind=Observation.Kind.REFLECTION,
         tokens=sum(counts),
         message_tokens=claimed.tokens,
-        cycle=cycle,
+        cycle_id=cycle.pk,
     )
     ReflectionSource.objects.bulk_create(
         [ReflectionSource(reflection=reflection, observation_id=pk) for pk in claimed.sources]

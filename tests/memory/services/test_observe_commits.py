@@ -4,7 +4,7 @@ from memory.engine.size import HEADER_TOKENS
 from memory.models import Cursor, Cycle, Line, MemoryRecord, Observation, Revision
 from memory.models.cycle import CycleLost
 from memory.models.record import CursorMoved, RecordMoved
-from memory.services import observe
+from memory.services import kept, observe
 from memory.services.look import look
 from tests.memory.services.claiming import claimed
 from tests.memory.services.oracle import violations
@@ -54,6 +54,18 @@ def test_the_old_owner_writes_nothing_after_its_successor_did_either(thread):
     with pytest.raises(CycleLost):
         observe.commit(first, traced(first))
     assert rows() == (1, 4)
+
+
+def test_what_is_kept_of_lines_does_not_hold_what_their_observer_was_asked(
+    thread, django_capture_on_commit_callbacks
+):
+    talk(thread, 2)
+    found = claimed(thread)
+    with django_capture_on_commit_callbacks(execute=True):
+        observation = observe.commit(found, traced(found))
+
+    for line in kept.lines_of([observation.pk], epoch=found.cycle.epoch):
+        assert not Observation.cycle.is_cached(line.observation)
 
 
 def test_a_cycle_is_committed_once(thread):
