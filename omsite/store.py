@@ -17,7 +17,7 @@ import tarfile
 from collections.abc import Mapping
 from contextlib import closing
 from datetime import UTC, datetime
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from tempfile import TemporaryDirectory
 from typing import Any
 
@@ -118,7 +118,9 @@ def _vendor(database: Mapping[str, Any]) -> str:
 def _unpack(source: Path, folder: Path, vendor: str) -> None:
     try:
         with tarfile.open(source) as tar:
-            tar.extractall(folder, filter="data")
+            # Older releases of Python 3.11 have no filters of their own.
+            tar.extraction_filter = getattr(tarfile, "data_filter", None)
+            tar.extractall(folder, members=filter(_belongs, tar))
         about = json.loads((folder / ABOUT).read_text())
     except (OSError, tarfile.TarError, ValueError) as error:
         raise StoreError(f"{source} is no backup that can be read: {error}") from error
@@ -129,6 +131,13 @@ def _unpack(source: Path, folder: Path, vendor: str) -> None:
             f"{source} holds a {about.get('database')} database, and this one is {vendor}. "
             "Move single resources with om export and om import."
         )
+
+
+def _belongs(member: tarfile.TarInfo) -> bool:
+    """Tell whether a backup may hold this: files and folders, nothing that leads out of it."""
+    path = PurePosixPath(member.name)
+    inside = not path.is_absolute() and ".." not in path.parts
+    return inside and (member.isfile() or member.isdir())
 
 
 def _copy(database: Mapping[str, Any], saved: Path) -> None:

@@ -2,6 +2,8 @@ import os
 import sqlite3
 import subprocess
 import sys
+import tarfile
+import tempfile
 from contextlib import closing
 from pathlib import Path
 from urllib.parse import urlsplit
@@ -112,6 +114,23 @@ def test_what_is_no_backup_is_refused_and_nothing_changed(path, database, media,
     with pytest.raises(StoreError, match="is no backup that can be read"):
         restore(tmp_path / "b.tar", database, media, replace=True)
     assert rows(path) == ["bees", "honey"]
+
+
+def test_nothing_of_a_backup_is_written_outside_of_where_it_belongs(database, media, tmp_path):
+    save(tmp_path / "b.tar", database, media)
+    secret = tmp_path / "secret"
+    secret.write_text("not in any backup")
+    link = tarfile.TarInfo("media/link")
+    link.type, link.linkname = tarfile.SYMTYPE, str(secret)
+    with tarfile.open(tmp_path / "b.tar", "a") as tar:
+        tar.add(secret, "../../outside")
+        tar.addfile(link)
+
+    restore(tmp_path / "b.tar", database, tmp_path / "new-media", replace=True)
+
+    brought = [path.name for path in (tmp_path / "new-media").rglob("*") if not path.is_dir()]
+    assert brought == ["abcd"]
+    assert not (Path(tempfile.gettempdir()) / "outside").exists()
 
 
 def test_a_backup_of_another_kind_of_database_is_refused(database, media, tmp_path):
