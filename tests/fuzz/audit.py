@@ -2,9 +2,10 @@
 
 Each revision is judged by what it may change. Observing shows what the Observer said of the
 messages, whole; condensing, pinning and settings change nothing that is said; editing keeps
-the messages and adds the person's word; forgetting and clearing only take away. No message
-is told twice. So a message goes out of sight only by somebody's word, and each that is
-covered is either visible or was taken away by name.
+the messages and adds the person's word; forgetting and clearing only take away, showing again
+only adds. No message is told twice, unless somebody showed it again. So a message goes out of
+sight only by somebody's word, and each that is covered is either visible or was taken away by
+name.
 """
 
 from collections import Counter, defaultdict
@@ -56,6 +57,17 @@ class Tables:
     def lines_of(self, row_id):
         return [line for line in self.lines if line["observation_id"] == row_id]
 
+    def shown_again(self):
+        """Return what somebody showed again line by line, once for each time."""
+        causes = ((n, row["cause"], row["trigger"]) for n, row in self.causes.items())
+        by = [n for n, cause, trigger in causes if cause == "restore" and not trigger]
+        return sum((line["atoms"] for n in by for line in self.shown[n]), Counter())
+
+    def observed(self):
+        """Return the rows that stand for messages now."""
+        shown = (row for row in self.rows.values() if row["since"] is not None)
+        return [row for row in shown if row["kind"] == "observation"]
+
 
 def records_of(world):
     """Return all records of a world, closed ones too, as rows."""
@@ -100,6 +112,7 @@ def _history(world, name, tables, said, holders):
     """Judge every revision by what is visible before and after it."""
     visible, erased = Counter(), tables.erased_through()
     past = {0: Counter()}
+    again = world.shown_again | tables.shown_again()
     for number, row in sorted(tables.causes.items()):
         before = Counter(visible)
         for line in tables.ended[number]:
@@ -111,7 +124,8 @@ def _history(world, name, tables, said, holders):
         where = f"In {name}, revision {number} ({row['cause']} {row['trigger']})"
         if number > erased:
             _judge(world, where, tables, row, before, visible, past, said)
-        many = {a for a, n in only("m", visible).items() if n > max(1, holders[a])}
+        most = {a: max(1, holders[a]) + again[a] for a in visible}
+        many = {a for a, n in only("m", visible).items() if n > most[a]}
         if many and number > erased:
             world.broken("coverage", f"{where} tells {write(many)} more than once.")
 
@@ -140,6 +154,8 @@ def _judge(world, where, tables, row, before, after, past, said):
         _equal(world, where, before + _observed(tables, number, said), after, "coverage")
     elif cause == "edit" or cause == "note":
         _equal(world, where, only("m", before), only("m", after), "edits")
+    elif cause == "restore":
+        _equal(world, where, before, before & after, "edits")
     elif cause in LESS and after - before:
         world.broken("edits", f"{where} brought back {write(after - before)}.")
     return None
@@ -165,7 +181,7 @@ def _observed(tables, number, said):
     told = Counter()
     for row in tables.rows.values():
         if row["since"] == number and row["kind"] == "observation" and tables.lines_of(row["id"]):
-            atoms = sum((said[row["thread_id"]][p] for p in _positions(row, said)), Counter())
+            atoms = sum((said[row["thread_id"]][p] for p in positions(row, said)), Counter())
             if _erased_unseen(tables, row):
                 written = {atom for line in tables.lines for atom in line["atoms"]}
                 atoms = Counter({atom: n for atom, n in atoms.items() if atom in written})
@@ -180,7 +196,8 @@ def _erased_unseen(tables, row):
     return cycle is not None and any(cycle["started_at"] <= r["created_at"] for r in early)
 
 
-def _positions(row, said):
+def positions(row, said):
+    """Return where the messages are that a row covers, as far as they are there."""
     known = said.get(row["thread_id"], {})
     return [p for p in known if row["first_position"] <= p <= row["last_position"]]
 
@@ -188,10 +205,8 @@ def _positions(row, said):
 def _covered(world, name, tables, said):
     """Look for every covered message among the visible lines, or for who took it away."""
     visible = read_all(x["text"] for x in tables.lines if x["since"] and x["until"] is None)
-    for row in tables.rows.values():
-        if row["kind"] != "observation" or row["since"] is None:
-            continue
-        for position in _positions(row, said):
+    for row in tables.observed():
+        for position in positions(row, said):
             for atom in said[row["thread_id"]][position]:
                 if not visible[atom] and not _verdict(world, tables, row, atom, said):
                     where = f"message {position} of {world.name(row['thread_id'])} ({atom})"
@@ -221,7 +236,7 @@ def _verdict(world, tables, row, atom, said):
 def _made_of(tables, row, atom, said):
     """Tell whether an Observer was shown a message that says an atom, and a row came of it."""
     shown = row["kind"] == "observation" and row["since"] is not None and row["cycle_id"]
-    return shown and any(atom in said[row["thread_id"]][p] for p in _positions(row, said))
+    return shown and any(atom in said[row["thread_id"]][p] for p in positions(row, said))
 
 
 def _is_copy(tables):

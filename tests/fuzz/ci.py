@@ -14,7 +14,7 @@ SEEDS = 50
 
 def main():
     """Return 1 when anything was violated, never happened, or could not be played."""
-    failed = fuzz("--jobs", os.cpu_count() or 1, url="")
+    failed = fuzz(url="")
     if absent := missing():
         print(f"No seed was played on PostgreSQL: {absent} does not answer.")
         return failed or bool(os.environ.get("CI"))
@@ -24,8 +24,8 @@ def main():
 def fuzz(*arguments, url):
     """Play seeds on a database; return 1 when they did not go well."""
     command = [sys.executable, "-m", "tests.fuzz.run", f"--seeds={SEEDS}", "--all-exercised"]
-    environment = {**os.environ, "DATABASE_URL": url}
-    return subprocess.call([*command, *map(str, arguments)], env=environment) != 0
+    command += ["--jobs", str(os.cpu_count() or 1), *map(str, arguments)]
+    return subprocess.call(command, env={**os.environ, "DATABASE_URL": url}) != 0
 
 
 if __name__ == "__main__":

@@ -93,6 +93,7 @@ async def _steps(world, draw, operations, notes):
                 "happened": world.happened,
                 "found": world.found,
                 "erased": sorted(world.erased),
+                "shown_again": sorted(world.shown_again.elements()),
             }
             notes.write(json.dumps(note) + "\n")
         game.abandon()
@@ -166,5 +167,6 @@ def _gather(world, workers):
             happened.update(last["happened"])
             world.found += [tuple(each) for each in last["found"]]
             world.erased |= {Atom(*each) for each in last["erased"]}
+            world.shown_again.update(Atom(*each) for each in last["shown_again"])
             world.log += [f"{path.name} {note['said']}" for note in notes]
     world.happened.update(happened)

@@ -13,7 +13,7 @@ from memory.models import Cycle, Line, MemoryRecord, Message, Resource, Revision
 from memory.services.clear import clear
 from memory.services.configure import configure
 from memory.services.edit import edit
-from memory.services.forget import forget, unforget
+from memory.services.forget import forget, show_again, unforget
 from memory.services.fork import cuts
 from memory.services.history import INVERSE, undo
 from memory.services.note import note
@@ -26,6 +26,7 @@ from .watch import EVERY
 
 WEIGHTS = {
     **{"edit": 3, "note": 1, "pin": 1.5, "unpin": 1, "forget": 1.5, "unforget": 1},
+    **{"show_again": 0.6},
     **{"restore": 0.8, "undo": 1.2, "fork": 0.6, "clear": 0.4, "configure": 0.8},
     **{"erase_line": 0.4, "erase_messages": 0.4, "change_scope": 0.25, "stale": 0.5},
     **{"erase_thread": 0.2, "erase_resource": 0.08},
@@ -109,6 +110,16 @@ class People:
 
     def _unforget(self, process):
         return self._to_line("unforgets", unforget, self._line(until__isnull=False))
+
+    def _show_again(self, process):
+        """Show a line again though what took its place may tell of it, too."""
+        line = self._line(until__isnull=False)
+        if line is None:
+            return None
+        shown = show_again(line.pk)
+        self.world.shown_again.update(read(shown.text))
+        self._done("shown_again", line.observation.record_id)
+        return _told(line)
 
     def _to_line(self, what, service, line):
         if line is None:

@@ -39,7 +39,16 @@ AUDIT_EVERY = 100
 ENDS_EVERY = 3
 EXERCISED = (
     *("kills", "cas_lost", "lease_lapsed", "activations", "reflections", "edits_during_cycle"),
-    *("restores", "forks", "erases", "erased_threads", "erased_resources", "clears", "configs"),
+    *(
+        "restores",
+        "shown_again",
+        "forks",
+        "erases",
+        "erased_threads",
+        "erased_resources",
+        "clears",
+        "configs",
+    ),
     *("compacts", "overflows", "interrupted", "tool_calls"),
     *("observer_raise", "observer_nothing", "observer_slow"),
 )

@@ -18,7 +18,7 @@ from memory.models import (
 
 from . import sql
 from .atoms import only, read, read_all, write
-from .audit import PEOPLE, Tables, audit, records_of, said_by
+from .audit import PEOPLE, Tables, audit, positions, records_of, said_by
 from .processes import harness
 from .requests import record_of
 from .world import TABLES
@@ -110,6 +110,7 @@ class Audits:
             before = {record["id"] for record in records_of(self.world)}
             told = self._told() if thread_id is None else self._visible(record_of(thread_id))
             hidden = set() if thread_id is not None else self._hidden()
+            silent = self._silent()
         yield
         with harness():
             self.world.grown()
@@ -120,7 +121,8 @@ class Audits:
                 told = Counter({a: n for a, n in told.items() if several[a] < 2 or a not in hidden})
             for record in records_of(self.world):
                 if record["closed_at"] is None:
-                    self._compare(Tables(record), told, said, new=record["id"] not in before)
+                    new = record["id"] not in before
+                    self._compare(Tables(record), told, said, silent, new=new)
 
     around_scope = around_copy
 
@@ -147,28 +149,41 @@ class Audits:
             for atom in line["atoms"]
         }
 
-    def _compare(self, tables, told, said, *, new):
+    def _silent(self):
+        """Return what was not found worth telling, with the conversation it was said in.
+
+        A fork's own copy of the same message may have been.
+        """
+        said = said_by(self.world)
+        return {
+            (row["thread_id"], atom)
+            for tables in map(Tables, (r for r in records_of(self.world) if r["closed_at"] is None))
+            for row in tables.observed()
+            if row["cycle_id"] is not None
+            for position in positions(row, said)
+            for atom in said[row["thread_id"]][position]
+            if not any(line["atoms"][atom] for line in tables.lines_of(row["id"]))
+        }
+
+    def _compare(self, tables, told, said, silent, *, new):
         visible = read_all(
             x["text"] for x in tables.lines if x["since"] is not None and x["until"] is None
         )
-        for row in tables.rows.values():
-            if row["kind"] != "observation" or row["since"] is None:
-                continue
+        for row in tables.observed():
             if not new and row["cycle_id"] is not None:
                 continue
-            for position, atoms in said[row["thread_id"]].items():
-                if row["first_position"] <= position <= row["last_position"]:
-                    self._copied(tables, row, atoms, visible, told)
+            for position in positions(row, said):
+                atoms = said[row["thread_id"]][position]
+                lost = {atom for atom in atoms if not visible[atom]}
+                self.world.gone[tables.record["id"]] |= lost
+                self._copied(tables, row["thread_id"], lost, told, silent)
 
-    def _copied(self, tables, row, atoms, visible, told):
-        for atom in atoms:
-            if visible[atom]:
-                continue
-            if told[atom] and atom not in self.world.forgotten:
+    def _copied(self, tables, thread_id, lost, told, silent):
+        for atom in lost - self.world.forgotten:
+            if told[atom] and (thread_id, atom) not in silent:
                 name = self.world.name_of_record(tables.record["id"])
-                sentence = f"{atom} of {self.world.name(row['thread_id'])} was told before"
+                sentence = f"{atom} of {self.world.name(thread_id)} was told before"
                 self.world.broken("coverage", f"{sentence}, and is not in the copy, {name}.")
-            self.world.gone[tables.record["id"]].add(atom)
 
     # --- Erasing ------------------------------------------------------------------------
 
@@ -189,14 +204,14 @@ class Audits:
             self.all()
             # What another process forgets meanwhile is not lost by erasing.
             self.world.forgotten.clear()
-            spared = self._told()
+            spared, hidden = self._by_record(), self._hidden()
             doomed = self._doomed(hit, thread_id, first, last, line)
             doomed += self._of_record(thread_id) if whole else Counter()
             held = {r["id"]: self._all_told(r["id"]) for r in records_of(self.world)}
         yield
         with harness():
             self.world.grown()
-            lost = set(spared - self._told()) - set(doomed) - self.world.forgotten
+            lost = self._lost(spared, hidden) - set(doomed) - self.world.forgotten
             if lost:
                 self.world.broken("destroyed", f"Erasing {write(hit)} lost {write(lost)} too.")
             for record, atoms in held.items():
@@ -212,6 +227,25 @@ class Audits:
                 self._no_row_of(thread_id)
             self.nowhere()
             self._remember()
+
+    def _by_record(self):
+        """Return what each open record tells."""
+        records = (r["id"] for r in records_of(self.world) if r["closed_at"] is None)
+        return {record: only("m", self._visible(record)) for record in records}
+
+    def _lost(self, before, hidden):
+        """Return what a record tells less often than before.
+
+        Of a line shown again beside what told it already, one of both may go; and both may
+        where somebody took that line out of sight once more.
+        """
+        found, again = set(), self.world.shown_again
+        for record, told in before.items():
+            now = self._visible(record)
+            for atom, less in (told - now).items():
+                if less > again[atom] or (not now[atom] and not (again[atom] and atom in hidden)):
+                    found.add(atom)
+        return found
 
     @contextmanager
     def around_end_of_all(self):

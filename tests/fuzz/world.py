@@ -69,6 +69,7 @@ class World:
         self.causes = {}
         self.erased = set()
         self.forgotten = set()
+        self.shown_again = Counter()
         self.erased_lines = set()
         self.erased_texts = set()
         self.gone = defaultdict(set)
