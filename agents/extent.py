@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+from uuid import UUID
 
-from django.db.models import Exists, OuterRef, QuerySet, Subquery
+from django.db import connection
 
-from agents.models import Turn
-from memory.models import Cycle, Thread
+from memory.models import Thread
+from memory.models.swift import converter
+from memory.models.thread import UNTITLED
 
 LATEST_THREADS = 100
 
@@ -34,15 +38,38 @@ class Extent:
     pending_tokens: int
 
 
-def threads_of(resource_id: int) -> QuerySet[Thread]:
-    """Select the newest threads of a resource, annotated with what is running in each."""
-    cycles = Cycle.objects.running().filter(thread=OuterRef("pk"))
-    return (
-        Thread.objects.there()
-        .filter(resource=resource_id, is_lab=False, archived_at__isnull=True)
-        .annotate(
-            answering=Exists(Turn.objects.running().filter(thread=OuterRef("pk"))),
-            cycle_kind=Subquery(cycles.order_by("-started_at").values("kind")[:1]),
-        )
-        .order_by("-last_active_at", "-id")[:LATEST_THREADS]
-    )
+@dataclass(frozen=True)
+class Listed:
+    """Name a thread of a list, and what is running in it: a turn, or a cycle of some kind."""
+
+    pk: UUID
+    title: str
+    last_active_at: datetime
+    answering: bool
+    cycle_kind: str | None
+
+
+# Written by hand: it is asked for with nearly each event, and the ORM takes longer to compose
+# it and to make rows of whole threads than the database to answer.
+_LISTED = """
+SELECT t.id, t.title, t.last_active_at,
+  EXISTS (SELECT 1 FROM agents_turn u WHERE u.thread_id = t.id AND u.status = 'running'),
+  (SELECT c.kind FROM memory_cycle c WHERE c.thread_id = t.id AND c.status = 'running'
+   ORDER BY c.started_at DESC LIMIT 1)
+FROM memory_thread t
+WHERE t.resource_id = %s AND t.deleted_at IS NULL AND t.archived_at IS NULL AND NOT t.is_lab
+ORDER BY t.last_active_at DESC, t.id DESC LIMIT %s
+"""
+
+
+def threads_of(resource_id: int) -> list[Listed]:
+    """Return the newest threads of a resource, each with what is running in it."""
+    with connection.cursor() as cursor:
+        cursor.execute(_LISTED, [resource_id, LATEST_THREADS])
+        rows = cursor.fetchall()
+    fields: Any = Thread._meta
+    key, at = (converter(fields.get_field(name)) for name in ("id", "last_active_at"))
+    return [
+        Listed(key(pk), title or UNTITLED, at(active), bool(answering), kind)
+        for pk, title, active, answering, kind in rows
+    ]

@@ -14,17 +14,18 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Collection, Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
 from hashlib import blake2s
-from typing import Any
+from typing import Any, ClassVar
 from uuid import UUID
 
 from django.http import HttpRequest
 from django.template.loader import get_template
 
 from agents import gauges, markers, panel, words
-from agents.extent import threads_of
+from agents.extent import Listed, threads_of
 from agents.log import log_of, reply_words
 from agents.models import Turn
 from agents.page import Scene
@@ -52,6 +53,8 @@ NAMES = tuple(STAMPED)
 
 _CHANGED = ("entries", "gauges", "observations")
 _ALL = NAMES
+#: What other conversations of a resource change on a page: it comes without an event.
+BESIDE = frozenset(("threads", "gauges", "others"))
 
 #: Which regions an event of a kind can change.
 REGIONS: dict[str, tuple[str, ...]] = {
@@ -81,9 +84,8 @@ REGIONS: dict[str, tuple[str, ...]] = {
 }
 
 #: What differs from one render to the next and is no news: clocks, and masked tokens of forms.
-_RESTLESS = re.compile(
-    r"(<time [^>]*data-(?:elapsed|ago)[^>]*>)[^<]*|(name=\"csrfmiddlewaretoken\" value=)\"[^\"]*\""
-)
+_CLOCK = re.compile(r"(<time [^>]*data-(?:elapsed|ago)[^>]*>)[^<]*")
+_TOKEN = re.compile(r"(name=\"csrfmiddlewaretoken\" value=)\"[^\"]*\"")
 
 
 @dataclass(frozen=True)
@@ -119,14 +121,15 @@ def render(
     names: Collection[str],
     *,
     now: datetime,
-    start: int | None = None,
     heard: Delta | None = None,
+    stamp: Stamp | None = None,
 ) -> dict[str, Rendered]:
     """Return regions of a thread, rendered from rows. Raises Thread.DoesNotExist.
 
-    ``start`` moves the beginning of the log back; ``heard`` is newer than the stored draft.
+    ``heard`` is newer than the stored draft. With a ``stamp`` that was read before, what cannot
+    have changed is not read again.
     """
-    scene = Scene(thread_id, now, start=start)
+    scene = Scene(thread_id, now, stamp=stamp)
     scene.thread  # noqa: B018 - a thread that is gone is told at once, whatever is asked for
     return {
         name: _rendered(name, draft_of(scene, heard) if name == "draft" else CONTEXTS[name](scene))
@@ -149,14 +152,21 @@ def rendered(
 ) -> Rendered:
     """Return a region rendered from a template, with its digest."""
     html = get_template(template).render({"etag": "", **context}, request).strip()
-    etag = blake2s(_RESTLESS.sub(r"\1\2", html).encode(), digest_size=6).hexdigest()
+    etag = blake2s(_lasting(html).encode(), digest_size=6).hexdigest()
     return Rendered(name, etag, html.replace('data-etag=""', f'data-etag="{etag}"', 1))
+
+
+def _lasting(html: str) -> str:
+    """Return what is news in HTML; most regions have no clock, and looking for one takes long."""
+    if "data-elapsed" in html or "data-ago" in html:
+        html = _CLOCK.sub(r"\1", html)
+    return _TOKEN.sub(r"\1", html) if "csrfmiddlewaretoken" in html else html
 
 
 def draft_of(scene: Scene, heard: Delta | None = None) -> dict[str, Any]:
     """Return what the running turn has said beyond its stored messages."""
-    turn = Turn.objects.running().filter(thread=scene.thread_id).first()
-    if turn is None:
+    turn = scene.running_turn
+    if turn is None or not (turn.draft_text or (heard and heard.turn == turn.number)):
         return {"draft": ""}
     said = Message.objects.above(scene.thread_id, turn.first_position or 0)
     last, stored = said.order_by("-position").values_list("position", "text").first() or (0, "")
@@ -170,33 +180,56 @@ def _threads(scene: Scene) -> dict[str, Any]:
     return {"rows": thread_rows(scene.siblings, scene.now, current=scene.thread_id)}
 
 
-def lists(resource_id: int, shown: Iterable[UUID], now: datetime) -> dict[UUID, Rendered]:
-    """Return the list of a resource's threads for pages of several of them, read once for all."""
-    siblings = list(threads_of(resource_id))
-    return {
-        thread_id: _rendered("threads", {"rows": thread_rows(siblings, now, current=thread_id)})
-        for thread_id in shown
-    }
+def beside(
+    resource_id: int,
+    wanted: Mapping[UUID, Collection[str]],
+    stamps: Mapping[UUID, Stamp],
+    now: datetime,
+) -> dict[UUID, list[Rendered]]:
+    """Return regions of several threads of a resource, whose list is read once for all.
+
+    A thread that is gone is left out.
+    """
+    siblings = threads_of(resource_id)
+    found = {}
+    for thread_id, names in wanted.items():
+        scene = Scene(thread_id, now, stamp=stamps[thread_id], siblings=siblings)
+        with suppress(Thread.DoesNotExist):
+            found[thread_id] = [_rendered(name, CONTEXTS[name](scene)) for name in names]
+    return found
+
+
+@dataclass(frozen=True)
+class ThreadRow:
+    """Show one thread of a list."""
+
+    template: ClassVar = "thread-row"
+    id: UUID
+    title: str
+    current: bool
+    doing: str
+    active_at: str
+    active_words: str
 
 
 def thread_rows(
-    threads: Iterable[Thread], now: datetime, current: UUID | None = None
-) -> list[dict[str, Any]]:
+    threads: Iterable[Listed], now: datetime, current: UUID | None = None
+) -> list[ThreadRow]:
     """Return the rows of a list of threads."""
     return [
-        {
-            "id": thread.pk,
-            "title": str(thread),
-            "current": thread.pk == current,
-            "doing": _doing(thread),
-            "active_at": thread.last_active_at.isoformat(timespec="seconds"),
-            "active_words": words.ago(now, thread.last_active_at),
-        }
+        ThreadRow(
+            id=thread.pk,
+            title=thread.title,
+            current=thread.pk == current,
+            doing=_doing(thread),
+            active_at=thread.last_active_at.isoformat(timespec="seconds"),
+            active_words=words.ago(now, thread.last_active_at),
+        )
         for thread in threads
     ]
 
 
-def _doing(thread: Any) -> str:
+def _doing(thread: Listed) -> str:
     if thread.cycle_kind:
         return markers.doing(thread.cycle_kind)
     return "Answering" if thread.answering else ""

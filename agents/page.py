@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import json
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
 from datetime import datetime, timedelta
 from functools import cached_property, lru_cache
-from typing import Any
+from typing import Any, TypeVar
 from uuid import UUID
 from zoneinfo import ZoneInfo
 
@@ -19,7 +19,7 @@ from django.db.models import (
     Count,
     F,
     Max,
-    Min,
+    Model,
     Prefetch,
     Q,
     QuerySet,
@@ -28,9 +28,10 @@ from django.db.models import (
 )
 from pydantic import ValidationError
 
-from agents import shared
-from agents.extent import Coverage, Extent, threads_of
+from agents import known, shared
+from agents.extent import Coverage, Extent, Listed, threads_of
 from agents.models import AgentProfile, RequestSnapshot, Turn
+from agents.stamps import Stamp
 from memory.config import MemoryOptions, merged, problems
 from memory.models import Cycle, Line, MemoryRecord, Message, Observation, Revision, Thread
 from memory.models.state import State, read_state
@@ -53,13 +54,65 @@ SHOWING = (Revision.Cause.EDIT, Revision.Cause.NOTE, Revision.Cause.PIN)
 HIDING = (Revision.Cause.FORGET,)
 
 
-class Scene:
-    """Read a thread for its page. Raises Thread.DoesNotExist at the first look."""
+Value = TypeVar("Value")
+Row = TypeVar("Row", bound=Model)
 
-    def __init__(self, thread_id: UUID, now: datetime, *, start: int | None = None) -> None:
+
+def _kept(
+    *parts: str, shared: bool = False, windowed: bool = False
+) -> Callable[[Callable[[Scene], Value]], cached_property[Value]]:
+    """Read a fact once for as long as its record and these parts of the scene's stamp stay.
+
+    ``shared`` is one that all threads of the record have in common, ``windowed`` one that
+    depends on about where the window of the log begins.
+    """
+
+    def of(read: Callable[[Scene], Value]) -> cached_property[Value]:
+        def value(scene: Scene) -> Value:
+            if scene.record is None or scene.stamp is None:
+                return read(scene)
+            owner = scene.record.pk if shared else scene.thread_id
+            at = scene.place(parts, shared=shared), scene.before if windowed else None
+            return known.fact(read.__name__, owner, at, lambda: read(scene))
+
+        value.__doc__ = read.__doc__
+        return cached_property(value)
+
+    return of
+
+
+class Scene:
+    """Read a thread for its page. Raises Thread.DoesNotExist at the first look.
+
+    With a ``stamp`` that was read before, what cannot have changed is not read again.
+    """
+
+    def __init__(
+        self,
+        thread_id: UUID,
+        now: datetime,
+        *,
+        start: int | None = None,
+        stamp: Stamp | None = None,
+        siblings: Sequence[Listed] | None = None,
+    ) -> None:
         self.thread_id = thread_id
         self.now = now
+        self.stamp = stamp
         self._start = start
+        self._siblings = siblings
+
+    def place(self, parts: Collection[str], *, shared: bool = False) -> Hashable:
+        """Return what differs once the record, or these parts of the stamp, moved."""
+        record, stamp = self.record, self.stamp
+        assert record is not None
+        assert stamp is not None
+        heard = known.moved(record.pk, ("revision", *parts))
+        own = () if shared else known.moved(self.thread_id, ("revision", *parts))
+        at = tuple(stamp[part] for part in parts)
+        # With the time zone lines move to other days, and are counted anew.
+        zone = self.thread.resource.time_zone
+        return record.pk, record.revision, record.epoch, zone, at, heard, own
 
     @cached_property
     def state(self) -> State:
@@ -124,7 +177,7 @@ class Scene:
         covered = self.state.observed_through
         return Coverage(covered, max(covered, self.state.written_through))
 
-    @cached_property
+    @_kept("position")
     def extent(self) -> Extent:
         """Return the size of the thread and of its raw tail."""
         raw = Q(position__gt=self.coverage.covered)
@@ -133,36 +186,42 @@ class Scene:
         )
         return Extent(found["messages"], found["pending"] or 0)
 
+    @_kept("beside", shared=True)
+    def sharing(self) -> list[shared.Tail]:
+        """Return the conversations of a shared record."""
+        if self.record is None or not self.is_shared:
+            return []
+        return shared.tails_in(self.record)
+
     @cached_property
     def tails(self) -> list[shared.Tail]:
         """Return the other conversations of a shared record that have raw messages."""
-        if self.record is None or not self.is_shared:
-            return []
-        return shared.tails_beside(self.record, self.thread_id)
+        return [tail for tail in self.sharing if tail.messages and tail.thread != self.thread_id]
 
     @property
     def pending_tokens(self) -> int:
         """Return the raw tokens that count for the threshold: those of all sharing threads."""
         return self.extent.pending_tokens + sum(tail.tokens for tail in self.tails)
 
-    @cached_property
+    @property
     def sharers(self) -> int:
         """Return how many conversations the record is of."""
-        if self.record is None or not self.is_shared:
-            return 1
-        return shared.threads_in(self.record).count()
+        return len(self.sharing) if self.is_shared else 1
 
     @cached_property
     def told(self) -> tuple[str, int]:
         """Return what the agent will be told of other conversations, and its tokens."""
         return shared.told(self.state, self.tails) if self.is_shared else ("", 0)
 
-    @cached_property
+    @_kept("cycle", shared=True)
+    def _buffered_of(self) -> dict[UUID, int]:
+        summed = self._buffered.order_by().values_list("thread")
+        return dict(summed.annotate(total=Sum("message_tokens")))
+
+    @property
     def buffered_tokens(self) -> tuple[int, int]:
         """Return the message tokens of what is buffered: of this thread, and of all."""
-        found = dict(
-            self._buffered.order_by().values_list("thread").annotate(total=Sum("message_tokens"))
-        )
+        found = self._buffered_of
         return found.get(self.thread_id, 0), sum(found.values())
 
     @cached_property
@@ -175,18 +234,41 @@ class Scene:
         if self._start is not None:
             later = rows.filter(position__gte=self._start).order_by("position")
             return list(later[: LONGEST + 1])
-        return list(reversed(rows.order_by("-position")[:WINDOW]))
+        return self._newest("messages", rows, "position")[::-1]
+
+    def _newest(
+        self,
+        name: str,
+        rows: QuerySet[Row],
+        number: str,
+        lasts: Callable[[Row], bool] = lambda row: True,
+    ) -> list[Row]:
+        """Return the newest rows of the thread, newest first; those that last are read once."""
+
+        def read(after: Row | None) -> list[Row]:
+            later = rows.filter(**{f"{number}__gt": getattr(after, number)}) if after else rows
+            return list(later.order_by(f"-{number}")[:WINDOW])
+
+        if self.record is None or self.stamp is None:
+            return read(None)
+        at = self.place(())
+        return known.newest(name, self.thread_id, at, read, most=WINDOW, lasts=lasts)
 
     @cached_property
     def first(self) -> int:
         """Return the position the window of the log begins at; 0 for an empty thread."""
         return self.messages[0].position if self.messages else 0
 
+    @property
+    def before(self) -> int:
+        """Return a position at or before the window that stays while the window moves a little."""
+        return self.first - self.first % WINDOW
+
     @cached_property
     def turns(self) -> list[Turn]:
         """Return the newest turns, newest first, the withdrawn ones left out."""
         turns = Turn.objects.filter(thread=self.thread_id).exclude(status=Turn.Status.WITHDRAWN)
-        return list(turns.order_by("-number")[:WINDOW])
+        return self._newest("turns", turns, "number", lambda turn: turn.finished_at is not None)
 
     @cached_property
     def running_turn(self) -> Turn | None:
@@ -198,7 +280,7 @@ class Scene:
         """Return the prompts whose turn has not come, in order."""
         return [t for t in reversed(self.turns) if t.status == Turn.Status.WAITING]
 
-    @cached_property
+    @_kept("cycle", shared=True)
     def latest_cycles(self) -> list[Cycle]:
         """Return the running cycles and after them the newest ended ones."""
         mine = self._cycles.order_by(F("finished_at").desc(nulls_first=True), "-started_at")
@@ -212,11 +294,11 @@ class Scene:
         times = same.order_by("-started_at").values_list("started_at", "finished_at")
         return [end - begin for begin, end in times[:LIKE_IT] if end is not None]
 
-    @cached_property
+    @_kept("cycle", windowed=True)
     def cycles(self) -> list[Cycle]:
-        """Return the cycles that have a place in the window of the log, oldest first."""
+        """Return the cycles that may have a place in the window of the log, oldest first."""
         own = Q(thread=self.thread_id) | Q(kind__in=REFLECTS)
-        inside = Q(last_position__gte=self.first) | Q(last_position__isnull=True)
+        inside = Q(last_position__gte=self.before) | Q(last_position__isnull=True)
         newest = self._cycles.filter(own, inside).order_by("-started_at")
         return list(reversed(newest[:MOST_MARKERS]))
 
@@ -224,7 +306,7 @@ class Scene:
     def _cycles(self) -> QuerySet[Cycle]:
         return Cycle.objects.filter(record=self.record) if self.record else Cycle.objects.none()
 
-    @cached_property
+    @_kept()
     def revisions(self) -> list[Revision]:
         """Return the newest revisions but those of observing at once, oldest first."""
         if self.record is None:
@@ -233,7 +315,7 @@ class Scene:
         newest = newest.exclude(cause=Revision.Cause.OBSERVE).select_related("author")
         return list(reversed(newest.order_by("-number")[:MOST_MARKERS]))
 
-    @cached_property
+    @_kept()
     def changed(self) -> dict[int, list[Line]]:
         """Return the lines that people wrote or took away, by revision."""
         showing = {r.number for r in self.revisions if r.cause in SHOWING}
@@ -255,6 +337,8 @@ class Scene:
     def relatives(self) -> dict[UUID, Thread]:
         """Return the thread this one was forked from, those forked there, and those from here."""
         thread = self.thread
+        if self.stamp is not None and not self.stamp["forks"] and thread.parent_id is None:
+            return {}
         family = Q(parent=self.thread_id)
         if thread.parent_id is not None:
             beside = Q(parent=thread.parent_id, fork_position=thread.fork_position)
@@ -265,14 +349,14 @@ class Scene:
     @cached_property
     def requests(self) -> dict[UUID, list[RequestSnapshot]]:
         """Return what the requests of each turn in the window held, by the turn's id, in order."""
-        shown = [
-            t.pk for t in self.turns if t.last_position is None or t.last_position >= self.first
-        ]
-        found: dict[UUID, list[RequestSnapshot]] = defaultdict(list)
-        kept = RequestSnapshot.objects.filter(turn__in=shown)
-        for request in kept.only("turn_id", "step", "blocks", "total").order_by("step"):
-            found[request.turn_id].append(request)
-        return found
+        shown = [t for t in self.turns if t.last_position is None or t.last_position >= self.first]
+        if self.record is None or self.stamp is None:
+            return _requests([turn.pk for turn in shown])
+        # Nothing is sent any more for a turn that has ended.
+        ended = [turn.pk for turn in shown if turn.finished_at is not None]
+        under_way = [turn.pk for turn in shown if turn.started_at and turn.finished_at is None]
+        found = known.facts("requests", ended, self.place(()), _requests)
+        return found | (_requests(under_way) if under_way else {})
 
     @cached_property
     def unusual_requests(self) -> dict[UUID, list[dict[str, Any]]]:
@@ -284,14 +368,14 @@ class Scene:
             if any(_is_unusual(block) for block in request.blocks)
         }
 
-    @cached_property
+    @_kept("cycle", windowed=True)
     def written(self) -> list[Observation]:
         """Return what the cycles wrote and the activations showed in the window, with lines."""
         if self.record is None:
             return []
         shown = [r.number for r in self.revisions if r.cause == Revision.Cause.ACTIVATE]
         by_cycle = Q(cycle__in=[cycle.pk for cycle in self.cycles])
-        by_revision = Q(since__in=shown, thread=self.thread_id, last_position__gte=self.first)
+        by_revision = Q(since__in=shown, thread=self.thread_id, last_position__gte=self.before)
         of_mine = Q(sources__thread=self.thread_id)
         return list(
             Observation.objects.filter(by_cycle | by_revision, record=self.record)
@@ -310,7 +394,8 @@ class Scene:
         """Return which observations each revision made visible."""
         found = defaultdict(list)
         for observation in self.written:
-            if observation.since and observation.kind == Observation.Kind.OBSERVATION:
+            inside = (observation.last_position or 0) >= self.first
+            if inside and observation.since and observation.kind == Observation.Kind.OBSERVATION:
                 found[observation.since].append(observation)
         return found
 
@@ -346,7 +431,7 @@ class Scene:
         lines = Line.objects.as_of(self.record.pk, self.record.revision).in_order().reverse()
         return list(reversed(lines.select_related("observation__thread")[:MOST_LINES]))
 
-    @cached_property
+    @_kept(shared=True)
     def line_totals(self) -> tuple[int, int]:
         """Return how many lines are visible, and their tokens as sent."""
         if self.record is None:
@@ -371,19 +456,26 @@ class Scene:
             return "", ""
         return self.state.current_task, self.state.suggested_response
 
-    @cached_property
-    def siblings(self) -> Sequence[Thread]:
+    @property
+    def siblings(self) -> Sequence[Listed]:
         """Return the newest threads of the resource; each says what is running in it."""
-        return list(threads_of(self.thread.resource_id))
+        if self._siblings is None:
+            self._siblings = threads_of(self.thread.resource_id)
+        return self._siblings
 
     def earlier_start(self) -> int:
         """Return where the log begins when one more window is shown; 0 when nothing is before."""
         before = Message.objects.filter(thread=self.thread_id, position__lt=self.first)
-        newest = before.order_by("-position").values("position")[:WINDOW]
-        start = Message.objects.filter(
-            thread=self.thread_id, position__in=Subquery(newest)
-        ).aggregate(start=Min("position"))["start"]
-        return start or 0
+        newest = before.order_by("-position").values_list("position", flat=True)[:WINDOW]
+        return min(newest, default=0)
+
+
+def _requests(turns: Collection[UUID]) -> dict[UUID, list[RequestSnapshot]]:
+    found: dict[UUID, list[RequestSnapshot]] = {turn: [] for turn in turns}
+    kept = RequestSnapshot.objects.filter(turn__in=turns)
+    for request in kept.only("turn_id", "step", "blocks", "total").order_by("step"):
+        found[request.turn_id].append(request)
+    return found
 
 
 def _is_unusual(block: Mapping[str, Any]) -> bool:

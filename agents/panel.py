@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from itertools import groupby
 from statistics import median_low
-from typing import Any
+from typing import Any, ClassVar
 
 from django.urls import reverse
 
@@ -144,6 +144,7 @@ def _chunk(scene: Scene, chunk: Observation) -> ChunkShown:
 class Beside:
     """Show another conversation that the agent is told of."""
 
+    template: ClassVar = "beside-row"
     thread: str
     title: str
     words: str

@@ -17,8 +17,8 @@ from weakref import WeakKeyDictionary
 from channels.db import database_sync_to_async
 from django.utils import timezone
 
-from agents import live
-from agents.live import NAMES, REGIONS, Delta, Rendered
+from agents import known, live
+from agents.live import BESIDE, NAMES, REGIONS, Delta, Rendered
 from agents.stamps import Stamp, stamps
 from memory.models import Thread
 
@@ -30,9 +30,12 @@ COALESCE_SECONDS = 0.06
 EASE = 2.0
 MOST_EASE_SECONDS = 1.0
 WATCH_SECONDS = 2.0
+#: How long the watch rests at most where what it finds takes long to render.
+MOST_WATCH_SECONDS = 6.0
 
 _JUST_HEARD = frozenset({"draft"})
-_LIST = {"threads"}
+#: How many rooms are rendered before the database thread is left to others for a moment.
+AT_ONCE = 10
 
 
 class Member(Protocol):
@@ -48,7 +51,7 @@ def _read(
 ) -> tuple[Stamp | None, dict[str, Rendered]]:
     # The stamp first: what moves while the rows are read is then found stale, not missed.
     stamp = stamps([thread_id]).get(thread_id)
-    return stamp, live.render(thread_id, names, now=timezone.now(), heard=heard)
+    return stamp, live.render(thread_id, names, now=timezone.now(), heard=heard, stamp=stamp)
 
 
 Read = Callable[[UUID, set[str], Delta | None], tuple[Stamp | None, dict[str, Rendered]]]
@@ -73,6 +76,7 @@ class Room:
         self._pause = pause
         self._read = read
         self._dirty: set[str] = set()
+        self._rendering: set[str] = set()
         self._heard: Delta | None = None
         self._flushing: asyncio.Task[None] | None = None
         self._took = 0.0
@@ -84,6 +88,8 @@ class Room:
             if self._heard is not None and self._heard.outdates(delta):
                 return
             self._heard = delta
+        else:
+            known.hear(event)
         self.mark(self._table.get(event["kind"], ()))
 
     def mark(self, names: Iterable[str]) -> None:
@@ -93,22 +99,33 @@ class Room:
             self._flushing = asyncio.create_task(self._flush())
 
     def differing(self, etags: Mapping[str, Any]) -> list[Rendered]:
-        """Return the regions a page shows otherwise than this room."""
-        return [each for name, each in self.shown.items() if etags.get(name) != each.etag]
+        """Return the regions a page shows otherwise than this room.
 
-    def check(self, stamp: Stamp | None) -> None:
-        """Mark what moved without an event; the watch calls this."""
-        self.mark(self.stale(stamp))
+        Without those that are to be rendered anew: all pages are sent them in a moment, and a
+        page that was just loaded must not go back to what they were.
+        """
+        coming = self._dirty | self._rendering
+        shown = (each for name, each in self.shown.items() if name not in coming)
+        return [each for each in shown if etags.get(each.name) != each.etag]
 
     def stale(self, stamp: Stamp | None) -> set[str]:
         """Return what is shown otherwise than the rows are."""
         return set(NAMES) if stamp is None else live.stale(self.rendered_at, stamp)
 
-    async def show(self, region: Rendered, stamp: Stamp) -> None:
-        """Show a region that was rendered together with those of other rooms."""
-        self.rendered_at[region.name] = stamp
-        self.shown[region.name] = region
-        await self._offer([region])
+    @property
+    def is_busy(self) -> bool:
+        """Tell whether regions are marked, or being rendered."""
+        return self._flushing is not None and not self._flushing.done()
+
+    async def show(self, regions: Sequence[Rendered], stamp: Stamp) -> None:
+        """Show regions that were rendered together with those of other rooms."""
+        if self.is_busy:
+            # What was rendered meanwhile may be newer.
+            self.mark(region.name for region in regions)
+            return
+        self.rendered_at.update((region.name, stamp) for region in regions)
+        self.shown.update((region.name, region) for region in regions)
+        await self._offer(regions)
 
     async def settle(self) -> None:
         """Wait until everything marked so far is rendered and offered."""
@@ -124,7 +141,8 @@ class Room:
         clock = asyncio.get_running_loop().time
         while self._dirty:
             await asyncio.sleep(max(self._pause, min(EASE * self._took, MOST_EASE_SECONDS)))
-            names, self._dirty = self._dirty, set()
+            self._rendering = names = self._dirty
+            self._dirty = set()
             began = clock()
             try:
                 rendered = await self._render(names)
@@ -136,6 +154,8 @@ class Room:
                 logger.exception("The regions %s were not rendered.", sorted(names))
                 self.rendered_at.update(dict.fromkeys(names))
                 return
+            finally:
+                self._rendering = set()
             self._took = clock() - began
             self.shown.update(rendered)
             await self._offer(list(rendered.values()))
@@ -153,7 +173,7 @@ class Room:
         self.rendered_at.update(dict.fromkeys(names, stamp))
         return rendered
 
-    async def _offer(self, regions: list[Rendered]) -> None:
+    async def _offer(self, regions: Sequence[Rendered]) -> None:
         await asyncio.gather(*(member.offer(regions) for member in list(self.members)))
 
 
@@ -186,36 +206,45 @@ class Rooms:
             self._watching = None
 
     async def _watch(self) -> None:
+        clock = asyncio.get_running_loop().time
+        took = 0.0
         while True:
-            await asyncio.sleep(WATCH_SECONDS)
+            await asyncio.sleep(max(WATCH_SECONDS, min(EASE * took, MOST_WATCH_SECONDS)))
+            began = clock()
             try:
                 await self.look()
             except Exception:
                 # A database that is away for a moment must not end the watch.
                 logger.exception("The open threads could not be compared.")
+            took = clock() - began
 
     async def look(self) -> None:
         """Compare every open thread with its rows, in one statement, and show what moved."""
         found = await database_sync_to_async(stamps)(list(self._rooms))
-        listed: dict[int, list[UUID]] = defaultdict(list)
+        beside: dict[int, dict[UUID, set[str]]] = defaultdict(dict)
         for thread_id, room in list(self._rooms.items()):
             stamp = found.get(thread_id)
-            if stamp is not None and room.stale(stamp) == _LIST:
-                listed[stamp["resource"]].append(thread_id)
-            else:
-                room.check(stamp)
-        for resource_id, threads in listed.items():
-            await self._list(resource_id, threads, found)
+            names = room.stale(stamp)
+            if stamp is None or room.is_busy or not names <= BESIDE:
+                room.mark(names)
+            elif names:
+                beside[stamp["resource"]][thread_id] = names
+        for resource_id, wanted in beside.items():
+            ids = list(wanted)
+            for start in range(0, len(ids), AT_ONCE):
+                some = {each: wanted[each] for each in ids[start : start + AT_ONCE]}
+                await self._show(resource_id, some, found)
 
-    async def _list(
-        self, resource_id: int, threads: Sequence[UUID], found: Mapping[UUID, Stamp]
+    async def _show(
+        self, resource_id: int, wanted: Mapping[UUID, set[str]], found: Mapping[UUID, Stamp]
     ) -> None:
-        """Render the lists of a resource's threads: one that talks moves those of all others."""
-        render = database_sync_to_async(live.lists)
-        rendered = await render(resource_id, threads, timezone.now())
-        for thread_id, region in rendered.items():
+        """Render together what one thread that talks changes on the pages of others."""
+        rendered = await database_sync_to_async(live.beside)(
+            resource_id, wanted, found, timezone.now()
+        )
+        for thread_id, regions in rendered.items():
             if (room := self._rooms.get(thread_id)) is not None:
-                await room.show(region, found[thread_id])
+                await room.show(regions, found[thread_id])
 
 
 _OF_LOOP: WeakKeyDictionary[asyncio.AbstractEventLoop, Rooms] = WeakKeyDictionary()

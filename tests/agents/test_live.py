@@ -123,7 +123,7 @@ class Stage:
     async def heal(self):
         """Do what the watch does every two seconds, and the page every five."""
         found = await sync_to_async(stamps)([self.play.thread_id])
-        self.room.check(found[self.play.thread_id])
+        self.room.mark(self.room.stale(found[self.play.thread_id]))
         await self.room.settle()
         self.page.lose = lambda frames: frames
         await self.page.offer(self.room.differing(self.page.etags))

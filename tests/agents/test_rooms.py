@@ -1,6 +1,7 @@
 """Rooms of one process side by side."""
 
 import asyncio
+import threading
 import time
 from datetime import timedelta
 from uuid import uuid4
@@ -12,7 +13,9 @@ from django.utils import timezone
 from agents import live
 from agents.rooms import Room, Rooms
 from agents.services.thread import start
-from memory.models import Thread
+from memory.models import Resource, Thread
+from memory.services.look import look
+from tests.agents.test_page import talk
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -48,6 +51,28 @@ async def test_a_room_that_takes_long_to_render_waits_for_more():
     assert read == [{"title"}, {"queue", "task"}]
 
 
+async def test_a_page_just_loaded_is_not_sent_what_is_about_to_be_rendered_anew():
+    begun, go_on = threading.Event(), threading.Event()
+
+    def read(thread_id, names, heard):
+        begun.set()
+        go_on.wait()
+        return None, {name: live.Rendered(name, "new", "") for name in names}
+
+    room = Room(uuid4(), pause=0, read=read)
+    room.shown = {name: live.Rendered(name, "old", "") for name in ("title", "queue", "task")}
+    room.mark({"title"})
+    await asyncio.to_thread(begun.wait)
+    room.mark({"queue"})
+    fresh = {"title": "new", "queue": "new", "task": "new"}
+    assert [each.name for each in room.differing(fresh)] == ["task"]
+
+    go_on.set()
+    await room.settle()
+    assert [each.name for each in room.differing(fresh)] == ["task"]
+    assert {each.name for each in room.differing({})} == {"title", "queue", "task"}
+
+
 async def test_a_thread_that_talks_moves_the_lists_of_all_other_pages_at_once(
     thread, resource, profile
 ):
@@ -73,3 +98,44 @@ async def test_a_thread_that_talks_moves_the_lists_of_all_other_pages_at_once(
         ]
     for room, page in zip(entered, pages, strict=True):
         rooms.leave(room, page)
+
+
+async def test_what_one_conversation_says_moves_all_pages_that_share_its_memory(
+    thread, resource, profile
+):
+    await Resource.objects.filter(pk=resource.pk).aupdate(scope="resource")
+    others = [thread, *[await sync_to_async(start)(resource, profile) for _ in range(3)]]
+    talking = await sync_to_async(start)(resource, profile)
+    await sync_to_async(look)(talking.pk)
+    rooms, pages = Rooms(), [Page() for _ in others]
+    entered = [rooms.enter(t.pk, page) for t, page in zip(others, pages, strict=True)]
+    for room in entered:
+        await room.settle()
+    await rooms.look()
+    for page in pages:
+        page.offered.clear()
+
+    await sync_to_async(talk)(talking, 1)
+    await rooms.look()
+
+    for each, page in zip(others, pages, strict=True):
+        fresh = await sync_to_async(live.render)(each.pk, live.BESIDE, now=timezone.now())
+        assert [{region.name: region.etag for region in offer} for offer in page.offered] == [
+            {name: region.etag for name, region in fresh.items()}
+        ]
+    assert "Question 0 about bees" in fresh["others"].html
+    for room, page in zip(entered, pages, strict=True):
+        rooms.leave(room, page)
+
+
+async def test_a_room_that_is_rendering_does_not_show_what_was_rendered_for_it_elsewhere(thread):
+    late = live.Rendered("title", "old", "<h1>old</h1>")
+    room, page = Room(thread.pk, pause=0), Page()
+    room.members.add(page)
+    room.mark({"title"})
+
+    await room.show([late], {})
+    await room.settle()
+
+    fresh = await sync_to_async(live.render)(thread.pk, {"title"}, now=timezone.now())
+    assert [offer[0].etag for offer in page.offered] == [fresh["title"].etag]

@@ -215,3 +215,20 @@ def test_the_watch_asks_once_however_many_threads_share(
 
     with django_assert_num_queries(1):
         assert len(stamps([each.pk for each in threads])) == 20
+
+
+def test_pages_that_share_read_what_they_have_in_common_once(thread, garden, record, profile):
+    def statements(pages):
+        talk(garden, 1)
+        found = stamps([page.pk for page in pages])
+        wanted = dict.fromkeys((page.pk for page in pages), live.BESIDE)
+        with CaptureQueriesContext(connection) as captured:
+            live.beside(thread.resource_id, wanted, found, timezone.now())
+        return len(captured)
+
+    pages = [thread, *(start(thread.resource, profile) for _ in range(9))]
+    statements(pages)  # How long each is has to be read once.
+    one, ten = statements(pages[:1]), statements(pages)
+
+    # Only its state, and what its agent is told of the others, is each page's own.
+    assert ten == one + 2 * 9
