@@ -26,6 +26,7 @@ from agents.lab.matrix import Cell, Fact, Read, Verdict, judge_one, plain
 from agents.lab.models import Entry, Lab, Pane
 from agents.lab.requests import facts_of, reader, seats_of
 from agents.lab.scenario import step_of
+from agents.lab.spent import why_no_more
 from agents.lab.steps import (
     Activate,
     Bleed,
@@ -120,6 +121,8 @@ async def run_lab(
 async def _outcome(entry: Entry, resolve: Resolve, reading: Reading) -> tuple[Outcome, bool]:
     try:
         step = step_of(entry.step or {})
+        if step.asks and (why := await sync_to_async(why_no_more)(entry.lab)):
+            raise Failed(why)
         return await Performer(entry.lab, resolve, reading).perform(step), True
     except (Failed, Refused, BadPrompt) as refused:
         return Outcome(Entry.State.FAILED, str(refused)), False

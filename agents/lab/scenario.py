@@ -75,6 +75,8 @@ class Head(Part):
     about: str = ""
     scope: Literal["resource", "thread"] = "resource"
     model: Literal["offline", "server"] = "offline"
+    #: In dollars: once a lab has cost so much, no step begins.
+    cost_cap: float | None = Field(None, gt=0, le=1_000)
     options: dict[str, Any] = Field(default_factory=dict)
     panes: dict[Letter, PaneSpec] = Field(min_length=2, max_length=len(LETTERS))
     facts: tuple[FactSpec, ...] = ()

@@ -22,10 +22,14 @@ class Part(BaseModel):
 
 
 class Step(Part):
-    """Describe one step; ``name`` is its key in YAML, ``short`` the field a bare value fills."""
+    """Describe one step; ``name`` is its key in YAML, ``short`` the field a bare value fills.
+
+    ``asks`` tells whether it has a model asked.
+    """
 
     name: ClassVar[str]
     short: ClassVar[str] = ""
+    asks: ClassVar[bool] = False
 
     @model_validator(mode="before")
     @classmethod
@@ -49,6 +53,7 @@ class Say(Step):
     """Send a message in a pane."""
 
     name = "say"
+    asks = True
     pane: Letter
     text: Words
 
@@ -57,6 +62,7 @@ class Broadcast(Step):
     """Send one message in several panes, in all of them unless some are named."""
 
     name, short = "broadcast", "text"
+    asks = True
     text: Words
     panes: tuple[Letter, ...] = ()
     at_once: bool = False
@@ -71,6 +77,7 @@ class Wait(Step):
     """Wait until nothing is answered, observed or reflected any more."""
 
     name, short = "wait", "seconds"
+    asks = True
     seconds: float = Field(60, gt=0, le=600)
 
 
@@ -78,6 +85,7 @@ class Observe(Step):
     """Observe all that can be, and show it."""
 
     name, short = "observe", "pane"
+    asks = True
     pane: Letter
 
 
@@ -85,6 +93,7 @@ class Buffer(Step):
     """Observe ahead; nothing of it is shown yet."""
 
     name, short = "buffer", "pane"
+    asks = True
     pane: Letter
 
 
@@ -99,6 +108,7 @@ class Reflect(Step):
     """Condense all lines that may be."""
 
     name, short = "reflect", "pane"
+    asks = True
     pane: Letter
 
 

@@ -81,6 +81,21 @@ def test_a_leak_is_shown_in_words(bench, visit):
     shoot(page, "lab-leak")
 
 
+def test_a_leak_is_planted_to_see_that_it_is_found(bench, visit):
+    page = visit(bench)
+    open_preset(page, bench, "Open Two users of one team, one outside")
+    page.locator("#pane-a-text").fill("The plumber is Ruth Okafor.")
+    page.keyboard.press("Enter")
+    plant = page.get_by_role("button", name="Plant a leak of Ruth Okafor in C")
+    plant.wait_for(timeout=SLOW)
+    page.locator("#pane-b-trials summary").click()
+    shoot(page, "lab-plant")
+    plant.click()
+    page.wait_for_selector("#matrix .notice:has-text('1 leak: “Ruth Okafor” in C.')", timeout=SLOW)
+    page.get_by_role("button", name="Look for bleed into pane B").click()
+    page.wait_for_selector("#runlog :text('bleed')", timeout=SLOW)
+
+
 def test_a_wrong_scenario_is_told_by_its_lines_where_it_was_written(bench, chromium):
     """With a page of its own: a browser complains of every answer 422."""
     context = chromium.new_context()

@@ -23,6 +23,8 @@ def scenario_from(form: Mapping[str, str]) -> Scenario:
         "name": form.get("name", "").strip() or "A lab of my own",
         "scope": form.get("scope", "resource"),
         "panes": panes,
+        "cost_cap": form.get("cost_cap", "").strip() or None,
+        "model": form.get("model", "offline"),
     }
     try:
         return Scenario(Head.model_validate(fields), ())

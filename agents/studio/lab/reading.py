@@ -9,12 +9,13 @@ from functools import cached_property
 from typing import Any
 from uuid import UUID
 
-from agents import gauges, live, panel, words
+from agents import costs, gauges, live, panel, words
 from agents.access import threads_for
 from agents.lab.faults import faults_of
 from agents.lab.matrix import Cell, Row, Verdict, judge
 from agents.lab.models import Entry, Lab, Pane
 from agents.lab.requests import facts_of, reader, seats_of, sizes
+from agents.lab.spent import cap_of, spent_on
 from agents.log import Entry as LogEntry
 from agents.log import log_of
 from agents.markers import LineShown, line_shown
@@ -253,6 +254,12 @@ class Bench:
         """Return the newest steps, in order."""
         newest = list(self.lab.entries.order_by("-pk")[:MOST_ENTRIES])
         return [_did(entry) for entry in reversed(newest)]
+
+    @property
+    def budget(self) -> str:
+        """Return what the lab has cost of what it may; empty without a cap."""
+        cap = cap_of(self.lab)
+        return "" if cap is None else f"{spent_on(self.lab)} of {costs.words(cap)}"
 
     @property
     def progress(self) -> dict[str, Any]:

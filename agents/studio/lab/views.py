@@ -20,8 +20,10 @@ from agents.access import Right, author, require
 from agents.lab.faults import SAID
 from agents.lab.models import LETTERS, Entry, Lab, Pane
 from agents.lab.recording import recording
+from agents.lab.requests import facts_of
 from agents.lab.run import ask, skip, speak, tell
 from agents.lab.scenario import Problem, Scenario, ScenarioError, read
+from agents.lab.spent import why_no_more
 from agents.lab.stage import open_lab, preset, presets, wipe
 from agents.lab.steps import KINDS, Step, Switch
 from agents.models import AgentProfile
@@ -177,6 +179,8 @@ def say(request: HttpRequest, lab_id: UUID) -> HttpResponse:
     """Send a message in a pane as its person."""
     lab = _lab(request, lab_id)
     pane, text = _pane(lab, request.POST.get("pane", "")), request.POST.get("text", "")
+    if why := why_no_more(lab):
+        return _refused(request, lab, why, said=text, letter=pane.letter)
     try:
         speak(pane, text)
     except BadPrompt as refusal:
@@ -231,6 +235,27 @@ def collided(request: HttpRequest, lab_id: UUID) -> HttpResponse:
     }
     why = "Write what the line says, and the two texts it gets."
     return _ask(request, lab, "collide", fields, why)
+
+
+@require_POST
+def bled(request: HttpRequest, lab_id: UUID) -> HttpResponse:
+    """Look whether a pane is led on by what another conversation is at."""
+    lab = _lab(request, lab_id)
+    pane = _pane(lab, request.POST.get("pane", ""))
+    fields = {"pane": pane.letter, "by": _pane(lab, request.POST.get("by", "")).letter}
+    return _ask(request, lab, "bleed", fields)
+
+
+@require_POST
+def leaked(request: HttpRequest, lab_id: UUID) -> HttpResponse:
+    """Plant a fact in a pane that must not know it, to see that the matrix finds it."""
+    lab = _lab(request, lab_id)
+    pane = _pane(lab, request.POST.get("pane", ""))
+    number = request.POST.get("fact", "")
+    known = {str(at): fact.text for at, fact in enumerate(facts_of(lab))}
+    if number not in known:
+        raise Http404
+    return _ask(request, lab, "note", {"pane": pane.letter, "text": f"Planted: {known[number]}"})
 
 
 @require_POST

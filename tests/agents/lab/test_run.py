@@ -230,3 +230,35 @@ async def test_a_lab_is_read_back_from_its_recording(lab):
     twin = await sync_to_async(open_lab)(again)
     await sync_to_async(ask)(twin, again.steps)
     assert await run_lab(twin.pk) == 0
+
+
+def bill(lab, cost, model="m"):
+    """Have an answer in pane A cost something; None stands for a price nobody knows."""
+    thread = lab.panes.first().thread
+    used = {"requests": 1, "input_tokens": 9}
+    Turn.objects.create(
+        thread=thread, number=1, prompt="x", status="done", model=model, cost=cost, usage=used
+    )
+
+
+@pytest.mark.parametrize(
+    ("cost", "why"),
+    [
+        ("0.30", "The lab has cost $0.30; its cap is $0.25."),
+        (None, "The cost cap of $0.25 cannot be kept: the price of 1 call is not known."),
+    ],
+)
+async def test_a_lab_that_reached_its_cap_asks_no_model_and_leaves_the_rest_out(lab, cost, why):
+    lab.source = f"{lab.source}\ncost_cap: 0.25\n"
+    await lab.asave()
+    await sync_to_async(bill)(lab, cost)
+    entries = await run(lab, {"note": {"pane": "A", "text": "Free"}}, *SAID)
+    assert states(entries) == ["done", "failed", "skipped"]
+    assert entries[1].text == why
+
+
+async def test_a_lab_below_its_cap_goes_on(lab):
+    lab.source = f"{lab.source}\ncost_cap: 0.25\n"
+    await lab.asave()
+    await sync_to_async(bill)(lab, "0.20")
+    assert states(await run(lab, *SAID)) == ["done", "done"]
