@@ -2,39 +2,42 @@
 // Draws the curves, steps through revisions, and takes a window dragged over a curve. What is
 // shown comes from the server: this only changes the address and asks for the regions again.
 (() => {
-  const { one, all, on, hooks, keys, refresh } = window.studio;
-  const travel = () => one("#travel"), slider = one("#step");
+  const { one, all, on, hooks, keys, refresh, say } = window.studio;
+  const travel = () => one("#travel"), slider = one("#step"), number = one("#revision");
   const charts = new Map();
 
   // ---- travelling: the address says when
   const go = async (url) => {
     history.replaceState(null, "", url);
-    const hidden = one("#filters [name=at]");
-    const at = new URL(location.href).searchParams.get("at") || "";
-    if (hidden) hidden.value = at;
     await refresh();
   };
   const stops = () => JSON.parse(travel().dataset.stops);
-  const to = (place) => {
-    const list = stops(), stop = list[Math.max(0, Math.min(place, list.length - 1))], url = new URL(location.href);
-    if (stop[0]) url.searchParams.set("at", stop[0]); else url.searchParams.delete("at");
+  const at = (when) => {
+    const url = new URL(location.href);
+    if (when) url.searchParams.set("at", when); else url.searchParams.delete("at");
     url.searchParams.delete("page");
     return go(url);
+  };
+  const to = (place) => {
+    const list = stops();
+    return at(list[Math.max(0, Math.min(place, list.length - 1))][0]);
   };
   const sync = () => {
     const list = stops(), place = Number(travel().dataset.place);
     one("#scrub").hidden = list.length < 2;
     slider.max = list.length - 1;
     if (!slider.matches(":active")) slider.value = place;
+    number.max = travel().dataset.last;
+    if (document.activeElement !== number) number.value = travel().dataset.revision;
     speak();
   };
   const speak = () => slider.setAttribute("aria-valuetext", stops()[Number(slider.value)]?.[1] || "now");
   let moving = 0;
   on("input", (e) => {
-    if (e.target !== slider) return;
-    speak();
+    if (e.target === slider) speak();
+    else if (e.target !== number || !number.checkValidity()) return;
     clearTimeout(moving);
-    moving = setTimeout(() => to(Number(slider.value)), 120);
+    moving = setTimeout(() => (e.target === slider ? to(Number(slider.value)) : at(number.value)), e.target === slider ? 120 : 300);
   });
   let playing = 0;
   const play = (start) => {
@@ -55,7 +58,7 @@
     const way = e.target.closest?.("a[data-way]"), bar = e.target.closest?.("[data-at]");
     if (e.target.closest?.("#play")) play(one("#play").getAttribute("aria-pressed") !== "true");
     else if (way) { e.preventDefault(); play(false); leave(way); }
-    else if (bar) { const url = new URL(location.href); url.searchParams.set("at", bar.dataset.at); url.searchParams.delete("page"); go(url); }
+    else if (bar) at(bar.dataset.at);
   });
   const leave = async (way) => {
     const url = new URL(way.href), id = way.id;
@@ -66,6 +69,28 @@
   };
   keys["["] = () => one("#way-before")?.click();
   keys["]"] = () => one("#way-after")?.click();
+
+  for (const [key, name] of Object.entries({ "<": "earlier", ">": "later", "+": "narrower", "-": "wider", 0: "all" })) keys[key] = () => one(`#window-${name}`)?.click();
+
+  // ---- the lanes by keyboard: from event to event, with Shift over what took no time
+  const left = (bar) => parseFloat(bar.getAttribute("x"));
+  const bars = (runs) => all(runs ? "#lanes rect[data-at]" : "#lanes [data-at]").sort((a, b) => left(a) - left(b));
+  const beside = (key, list) => {
+    if (key === "Home") return list[0];
+    if (key === "End") return null;
+    const here = list.findIndex((bar) => bar.dataset.at === new URL(location.href).searchParams.get("at"));
+    const place = parseFloat(one("#lanes .cursor")?.getAttribute("x1") ?? 101);
+    if (key === "ArrowRight") return here < 0 ? list.find((bar) => left(bar) > place) : list[here + 1];
+    return here < 0 ? list.findLast((bar) => left(bar) < place) : list[here - 1] || list[0];
+  };
+  on("keydown", (e) => {
+    if (e.target.id !== "lanes" || e.ctrlKey || e.metaKey || e.altKey || !["ArrowLeft", "ArrowRight", "Home", "End"].includes(e.key)) return;
+    e.preventDefault();
+    play(false);
+    const bar = beside(e.key, bars(e.shiftKey));
+    at(bar?.dataset.at);
+    say(bar ? one("title", bar).textContent : "now");
+  });
 
   // ---- curves
   const colour = (name) => {
@@ -194,6 +219,7 @@
   new MutationObserver(again).observe(document.documentElement, { attributes: true, attributeFilter: ["data-theme"] });
 
   hooks.swap.push(() => { sync(); curves(false); });
+  for (const part of all("#scrub [data-scripted]")) part.hidden = false;
   sync();
   curves(true);
 })();

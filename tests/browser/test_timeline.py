@@ -113,6 +113,37 @@ def test_ctrl_and_the_wheel_narrow_the_window_and_widen_it_to_all_again(history,
     assert page.locator("#events .caption").first.inner_text() == before
 
 
+def went(page, key, was):
+    page.keyboard.press(key)
+    page.wait_for_function("(was) => location.search !== was", arg=was)
+    live(page)
+    return page.evaluate("location.search")
+
+
+def test_a_keyboard_goes_from_event_to_event_and_narrows_and_widens_the_window(history, visit):
+    page = visit(history)
+    open_timeline(page, history, "The kitchen")
+    page.locator("#lanes").focus()
+    last = went(page, "ArrowLeft", "")
+    before = went(page, "Shift+ArrowLeft", last)
+    went(page, "Home", before)
+    page.wait_for_selector("#travel[data-past]")
+    assert page.evaluate("document.activeElement.id") == "lanes"
+    shot(page, "timeline-keyboard")
+    now = went(page, "End", page.evaluate("location.search"))
+    assert now == ""
+    page.wait_for_selector("#travel:not([data-past])")
+    narrow = went(page, "+", now)
+    assert page.evaluate("document.activeElement.id") == "lanes"
+    shoot(page, "timeline-narrow", settles=CURVES)
+    moved = went(page, "<" if "since" in narrow else ">", narrow)
+    assert went(page, "0", moved) == ""
+    page.get_by_role("spinbutton", name="Revision").fill("1")
+    page.wait_for_selector("#where:has-text('As of revision 1')")
+    page.get_by_role("spinbutton", name="Revision").press("ArrowUp")
+    page.wait_for_selector("#where:has-text('As of revision 2')")
+
+
 def test_the_filters_stand_in_two_rows_on_a_small_screen(history, visit):
     page = visit(history, width=1280)
     open_timeline(page, history, "The kitchen")
@@ -155,7 +186,16 @@ def test_without_a_script_the_timeline_is_there(history, chromium):
     page.goto(f"{history.url}/timeline/")
     assert page.locator("#curves svg polyline").count() == 2
     assert page.locator("#events, #travel").count() == 2
-    assert not page.locator("#scrub").is_visible()
+    assert not page.locator("#step").is_visible()
+    page.goto(f"{history.url}/chat/")
+    page.get_by_role("link", name="The kitchen", exact=True).first.click()
+    page.goto(page.url.replace("/chat/", "/timeline/"))
+    page.get_by_role("spinbutton", name="Revision").fill("2")
+    page.get_by_role("button", name="Go to the revision").click()
+    assert "As of revision 2" in page.inner_text("#where")
+    page.get_by_role("link", name="Narrower").click()
+    assert "As of revision 2" in page.inner_text("#where")
+    assert "since=" in page.url or "until=" in page.url
     context.close()
 
 

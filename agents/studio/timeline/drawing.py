@@ -93,6 +93,14 @@ class Drawing:
         return Scale(times)
 
     @property
+    def times(self) -> Iterator[datetime]:
+        """Yield when anything happened, in the window or not."""
+        yield from (point.at for point in self.history.points)
+        yield from (step.at for step in self.history.steps)
+        for span in self._spans:
+            yield from (at for at in (span.at, span.ended) if at is not None)
+
+    @property
     def _is_open(self) -> bool:
         return self.filters.until is None and any(span.ended is None for span in self._spans)
 

@@ -27,10 +27,13 @@ from agents.studio.timeline.events import (
 from agents.studio.timeline.history import History, Step
 from agents.studio.timeline.rows import Row, Writer
 from agents.studio.timeline.travel import Moment, Travel, moment_of
+from agents.studio.timeline.window import windows
 from memory.models import MemoryRecord, Thread
 
 MOST_STEPS = 500
 SPEEDS = ("0.5", "1", "2", "4", "8")
+#: The ways to another window, each with its key.
+WINDOWS = {"earlier": "<", "later": ">", "narrower": "+", "wider": "-", "all": "0"}
 
 
 class Timeline:
@@ -208,6 +211,19 @@ class Timeline:
     def _to(self, place: int) -> str:
         return self.link(at=self.stops[place][0], page="")
 
+    @cached_property
+    def windows(self) -> list[tuple[str, str, str]]:
+        """Return the windows beside this one: name, key of the keyboard, link; in a fixed order."""
+        asked = (self.filters.since, self.filters.until)
+        cursor = self.moment.at if self.moment else None
+        found = windows(self.drawing.times, asked, about=cursor)
+        return [
+            (name, key, f"{self.link(since=_iso(since), until=_iso(until), page='')}#lanes")
+            for name, key in WINDOWS.items()
+            if name in found
+            for since, until in (found[name],)
+        ]
+
     # ---- words
 
     @property
@@ -271,3 +287,7 @@ class Timeline:
             {"key": key, "name": name, "chosen": key in self.filters.kinds}
             for key, name in KINDS.items()
         ]
+
+
+def _iso(at: datetime | None) -> str:
+    return at.isoformat() if at else ""

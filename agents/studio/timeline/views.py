@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from datetime import datetime
+from datetime import datetime, timedelta
 from uuid import UUID
 from zoneinfo import ZoneInfo
 
@@ -27,6 +27,11 @@ from .reading import SPEEDS, Timeline
 from .rows import event_of
 from .travel import NoSuchTime
 
+KEYS = (
+    ("[, ]", "the revision before, after"),
+    ("←, →", "in the lanes: the event before, after; with Shift the turn or run; Home, End"),
+    ("+, -", "a narrower, a wider window; <, > an earlier, a later one; 0 all"),
+)
 REGIONS = ("travel", "lanes", "curves", "events")
 
 
@@ -39,6 +44,7 @@ def timeline(request: HttpRequest, thread_id: UUID) -> HttpResponse:
     context = {
         "timeline": shown,
         "speeds": SPEEDS,
+        "keys": KEYS,
         "may_fork": may(request.user, Right.CHAT, thread.resource),
         "window": _window(shown),
     }
@@ -73,8 +79,11 @@ def _timeline(request: HttpRequest, thread: Thread) -> Timeline:
 
 
 def _window(shown: Timeline) -> dict[str, str]:
-    """Return the ends of the window as the fields of the filter take them."""
-    ends = {"since": shown.filters.since, "until": shown.filters.until}
+    """Return the ends of the window as the fields of the filter take them, in whole seconds."""
+    until = shown.filters.until
+    if until is not None and until.microsecond:
+        until = until.replace(microsecond=0) + timedelta(seconds=1)
+    ends = {"since": shown.filters.since, "until": until}
     return {
         name: f"{at.astimezone(shown.zone):%Y-%m-%dT%H:%M:%S}" if at else ""
         for name, at in ends.items()

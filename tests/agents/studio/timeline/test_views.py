@@ -239,3 +239,31 @@ def test_a_long_history_takes_as_many_statements_as_a_short_one(
         get()
     with django_assert_max_num_queries(42):
         get("?at=2")
+
+
+def link_of(response, name):
+    found = re.search(rf'id="window-{name}" href="([^"#]+)#lanes"', response.content.decode())
+    return found and found[1].replace("&amp;", "&")
+
+
+def test_a_narrower_window_and_all_are_links(get):
+    whole = get()
+    assert link_of(whole, "all") is None
+    narrow = get(link_of(whole, "narrower"))
+    assert 0 < len(kinds(narrow)) < len(kinds(whole))
+    assert kinds(get(link_of(narrow, "all"))) == kinds(whole)
+
+
+def test_a_way_to_another_window_keeps_the_time_travelled_to(get):
+    assert "at=1&" in link_of(get("?at=1"), "narrower")
+
+
+def test_the_number_of_a_revision_can_be_written_without_a_script(get):
+    page = get("?at=2").content.decode()
+    assert re.search(r'<input [^>]*id="revision" name="at" form="filters"[^>]* value="2"', page)
+    assert "data-past" in page
+
+
+def test_the_end_of_a_window_is_never_rounded_into_it(get):
+    page = get("?until=2026-03-02T12:00:00.250Z").content.decode()
+    assert re.search(r'name="until" value="2026-03-02T\d\d:00:01"', page)
