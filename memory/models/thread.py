@@ -18,6 +18,9 @@ if TYPE_CHECKING:
     from django.contrib.auth.models import AbstractUser
 
 
+UNTITLED = "New conversation"
+
+
 class Resource(models.Model):
     """Own memory: usually one user, or a team. Its members see all of its threads."""
 
@@ -103,7 +106,7 @@ class Thread(models.Model):
         ]
 
     def __str__(self) -> str:
-        return self.title or "New conversation"
+        return self.title or UNTITLED
 
     @property
     def is_temporary(self) -> bool:

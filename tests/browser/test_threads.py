@@ -6,7 +6,7 @@ import pytest
 
 from .axe import violations
 from .conftest import live
-from .shots import SHOTS
+from .shots import SHOTS, shoot
 from .test_chat import PROMPTS, SLOW, begin, quiet, say
 
 WIDTHS = (360, 700, 1024, 1440, 2560)
@@ -170,3 +170,33 @@ def test_without_a_script_conversations_are_found_begun_and_deleted(site, chromi
     page.get_by_role("button", name="Archive").click()
     assert page.locator("#rows [data-open-row]").count() == 0
     context.close()
+
+
+def test_an_export_is_imported_and_what_is_wrong_with_a_file_is_said_in_the_form(
+    site, visit, tmp_path
+):
+    page = visit(site, expects=("status of 422",))
+    named(page, site, "Oak to keep")
+    row(page, "Oak to keep").get_by_role("link", name="Oak to keep", exact=True).click()
+    live(page)
+    say(page, PROMPTS[0])
+    quiet(page, 1)
+    listed(page, site)
+    row(page, "Oak to keep").get_by_role("checkbox").check()
+    with page.expect_download() as download:
+        page.get_by_role("button", name="Export JSONL").click()
+    file = tmp_path / "oak.jsonl"
+    download.value.save_as(file)
+    broken = tmp_path / "broken.jsonl"
+    broken.write_text(file.read_text().replace('"format": 1', '"format": 7'))
+    page.get_by_text("Import…").click()
+    page.set_input_files(".import [name=file]", broken)
+    page.get_by_role("button", name="Import", exact=True).click()
+    page.locator("#import-errors", has_text="Line 1: format 7 is not known").wait_for()
+    shoot(page, "threads-import")
+    page.set_input_files(".import [name=file]", file)
+    page.get_by_role("button", name="Import", exact=True).click()
+    page.wait_for_url("**/chat/*-*/", timeout=SLOW)
+    page.wait_for_selector("h1:has-text('Oak to keep')")
+    assert page.locator("#entries [data-by=assistant]").count() == 1
+    assert "Imported 1 conversation with 2 messages." in page.inner_text("body")
