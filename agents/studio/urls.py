@@ -15,6 +15,7 @@ urlpatterns = [
     path("styleguide/", styleguide, name="styleguide"),
     *(path(f"{page}/", views.newest, {"page": page}) for page in ("context", "timeline")),
     path("", include("agents.studio.home.urls")),
+    path("bell/", include("agents.studio.bell.urls")),
     path("chat/", include("agents.studio.threads.urls")),
     path("memory/", include("agents.studio.memory.urls")),
     path("context/", include("agents.studio.context.urls")),

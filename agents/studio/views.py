@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
+from django.contrib.auth import get_user_model
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.urls import reverse
@@ -28,6 +29,7 @@ PLACES = [
     ("Timeline", "/timeline/"),
     ("Agents", "/agents/"),
     ("Settings", "/settings/"),
+    ("Notices", "/bell/"),
     ("Tokens for the API", "/account/tokens/"),
 ]
 #: How far back messages are searched: a search as one types must not read a whole table.
@@ -77,8 +79,17 @@ def _found(request: HttpRequest, text: str) -> Iterator[Found]:
         return
     for resource in _resources(request, text)[:MOST]:
         yield Found("resource", resource.name, f"/chat/?resource={resource.key}", resource.key)
+    if may(request.user, Right.ADMIN):
+        yield from _people(text)
     yield from _lines(request, text)
     yield from _messages(threads, text)
+
+
+def _people(text: str) -> Iterator[Found]:
+    people: Any = get_user_model()._default_manager
+    named = people.filter(holding("username", text), is_active=True).order_by("username")
+    for username in named.values_list("username", flat=True)[:MOST]:
+        yield Found("view as", username, reverse("seen-as", args=[username]))
 
 
 def _lines(request: HttpRequest, text: str) -> Iterator[Found]:

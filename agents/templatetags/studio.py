@@ -12,8 +12,10 @@ from django.utils import timezone
 from django.utils.safestring import SafeString, mark_safe
 
 from agents import words
+from agents.live import ThreadRow
 from agents.log import Entry
 from agents.markdown import render_markdown
+from agents.panel import Beside
 from agents.studio.as_api import Call, calls
 
 register = template.Library()
@@ -40,6 +42,16 @@ def entry_html(entry: Entry) -> SafeString:
     """
     html = get_template(f"chat/entry.html#{entry.template}").render({"entry": entry})
     return mark_safe(html)
+
+
+@register.filter
+@lru_cache(maxsize=8192)
+def row_html(row: ThreadRow | Beside) -> SafeString:
+    """Return the HTML of one row of a list.
+
+    Rows are frozen, and the pages of a resource list the same threads.
+    """
+    return mark_safe(get_template(f"chat/regions.html#{row.template}").render({"row": row}))
 
 
 @register.simple_tag(takes_context=True)

@@ -128,6 +128,7 @@ def world(profile):
         "key": "theirs",
         "resource_key": "theirs",
         "slug": profile.slug,
+        "username": "owner",
         "to": "resource",
         "extension": "md",
         "operation": "observe",

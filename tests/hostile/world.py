@@ -75,6 +75,7 @@ def plant(strings, owner):
     start(resource, profile, title=worst)
     return {
         "thread_id": thread.pk,
+        "username": owner.username,
         "line_id": line.pk,
         "record_id": record.pk,
         "cycle_id": cycle.pk if cycle else uuid4(),

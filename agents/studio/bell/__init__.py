@@ -1,0 +1,1 @@
+"""The bell: what happened lately in one's own resources that matters."""
