@@ -78,3 +78,16 @@ def test_home_follows_what_happens_without_being_asked(site, visit):
         "before => document.querySelector('#spent').innerText !== before", arg=before
     )
     live(page)
+
+
+def test_an_administrator_sees_home_as_somebody_else_sees_it(still, visit):
+    page = as_admin(visit(still), still)
+    page.keyboard.press("Control+k")
+    page.get_by_role("combobox").fill("ada")
+    page.get_by_role("option", name="view as ada").click()
+    page.get_by_role("heading", name="Home as ada sees it").wait_for()
+    live(page)
+    shoot(page, "home-as")
+    page.get_by_role("link", name="Leave").click()
+    page.wait_for_url(f"{still.url}/")
+    live(page)
