@@ -43,7 +43,7 @@
 
   // ---- connection
   let socket = null, link = null, state = "", since = Date.now(), lostAt = Date.now(), freshAt = Date.now(), ended = "";
-  let paused = false, waiting = 0, updates = 0, lost = 0;
+  let paused = false, waiting = 0, updates = 0, lost = 0, tryAt = 0, askedAt = 0, trip = null;
   const names = { connecting: "Connecting", live: "Live", polling: "Polling every 10 s", offline: "Offline" };
   const hour = (at) => new Date(at).toLocaleTimeString("en-GB");
   const show = (next, text = names[next]) => {
@@ -68,13 +68,26 @@
   };
   const transmit = (frame) => socket?.readyState === 1 && (socket.send(JSON.stringify(frame)), true);
   const etags = () => Object.fromEntries(all("[data-etag]").map((region) => [region.id, region.dataset.etag]));
+  // htmx does not tell how long it waits before a try. Chance is taken out of its sums and put into
+  // the delays they begin with, so that pages still do not all come back at once.
+  const pace = (config) => {
+    const chance = 0.7 + 0.6 * Math.random();
+    Object.assign(config, { reconnectJitter: 0, reconnectDelay: 500 * chance, reconnectMaxDelay: config.reconnectMaxDelay * chance });
+  };
+  const plan = ({ attempt, config }) => { tryAt = attempt && Date.now() + Math.min(config.reconnectDelay * 2 ** (attempt - 1), config.reconnectMaxDelay); };
+  const nextTry = () => {
+    if (!link?.attempt || socket || ended) return "";
+    const left = Math.ceil((tryAt - Date.now()) / 1000);
+    return `try ${link.attempt} ${left > 0 ? `in ${left} s` : "now"}`;
+  };
+  const measure = () => { if (!askedAt && transmit({ type: "ping" })) askedAt = performance.now(); };
   const judge = () => {
     if (ended) show("ended", ended);
     else if (!navigator.onLine) show("offline");
     else if (paused) show("paused", `Paused · ${waiting} waiting`);
     else if (socket?.readyState === 1) { freshAt = Date.now(); show("live"); }
     else if (Date.now() - lostAt > 15000) show("polling");
-    else if (state === "live") show("reconnecting", "Reconnecting");
+    else if (state !== "connecting" || nextTry()) show("reconnecting", ["Reconnecting", nextTry()].filter(Boolean).join(" · "));
   };
   const over = (text) => { ended = text; one("#sign-in-again").hidden = text !== "Signed out"; judge(); };
   const fresh = () => {
@@ -97,7 +110,8 @@
   };
   const facts = () => [
     ["State", one("#connection b").textContent], ["Since", hour(since)], ["What is shown is as of", hour(freshAt)],
-    ["Updates heard", updates], ["Updates waiting", waiting], ["Connections lost", lost], ["Server's clock ahead by", `${skew} ms`],
+    ["Updates heard", updates], ["Updates waiting", waiting], ["Connections lost", lost],
+    ["Next try", nextTry() || "none is due"], ["Round trip", trip === null ? "not measured yet" : `${trip} ms`], ["Server's clock ahead by", `${skew} ms`],
   ];
   const describe = () => {
     if (!one("#link").open) return;
@@ -215,6 +229,20 @@
     say(`Theme: ${next || "as the system"}`);
   };
 
+  // ---- the bell: asked for its mark when something moved, but not many times a minute
+  let rangAt = 0, ringing = 0;
+  const ring = async () => {
+    clearTimeout(ringing);
+    [ringing, rangAt] = [0, Date.now()];
+    const bell = one("#bell"), count = () => Number(one("b", bell)?.textContent || 0), before = count();
+    try {
+      const answer = await get(bell.dataset.mark);
+      if (answer.ok) bell.innerHTML = await answer.text();
+    } catch { /* the chip beside says that the server is away */ }
+    if (count() > before) say(bell.textContent.trim());
+  };
+  const ringSoon = () => { ringing ||= setTimeout(ring, Math.max(1000, rangAt + 20000 - Date.now())); };
+
   // ---- forms sent without leaving the page
   const settle = async (answer, errors) => {
     const text = answer.headers.get("X-Toast"), undo = answer.headers.get("X-Undo"), to = answer.headers.get("X-Go");
@@ -241,16 +269,22 @@
   };
 
   // ---- listeners
-  on("htmx:ws:before:connection", (e) => { link = e.detail.connection; const n = link.attempt; if (n && navigator.onLine && !paused && Date.now() - lostAt < 15000) show("reconnecting", `Reconnecting · try ${n}`); });
+  on("htmx:ws:before:connection", (e) => {
+    link = e.detail.connection;
+    if (!link.attempt && link.config.reconnectJitter) pace(link.config);
+    plan(link);
+    judge();
+  });
   on("htmx:ws:after:connection", (e) => {
     socket = e.detail.connection.socket;
     judge();
     transmit({ type: "have", etags: etags() });
+    measure();
     run("open");
   });
   on("htmx:ws:close", (e) => {
     if (socket) { lostAt = Date.now(); lost += 1; }
-    socket = null;
+    [socket, askedAt] = [null, 0];
     const code = e.detail.code;
     run("close", code);
     if (code === 4401) over("Signed out");
@@ -261,13 +295,16 @@
     let frame;
     try { frame = JSON.parse(e.detail.message.data); } catch { return; }
     syncClock(frame.now);
+    if (frame.type === "pong") [trip, askedAt] = [Math.round(performance.now() - askedAt), 0];
     const news = ["moved", "render", "watching"].includes(frame.type);
     if (news) updates += 1;
     if (news && paused) { e.preventDefault(); waiting += 1; judge(); return; }
+    if (news) ringSoon();
     if (news && frame.type !== "render") refresh();
     run("frame", frame);
   });
   on("htmx:after:swap", () => { tick(); hear(true); run("swap"); });
+  on("studio:done", (e) => { if (e.target.matches("[data-bell]")) ring(); });
   on("submit", (e) => { if (e.target.matches("form[data-ajax]")) { e.preventDefault(); submit(e.target, e.submitter); } });
   on("input", (e) => { if (e.target.id === "finder-field") find(); });
   const acts = { theme, close: (hit) => hit.closest("dialog").close(), keys: () => one("#keys").showModal(), pause: () => pause(), retry, mend: () => (paused ? pause(false) : retry()), link: () => { one("#link").showModal(); describe(); } };
@@ -313,10 +350,11 @@
   tick();
   if (one("#single-keys")) one("#single-keys").checked = memory.get("om-single-keys") !== false;
   hear(false);
+  if (one("#bell")) ring();
   setInterval(() => { tick(); describe(); if (one("#status")) flushSaid(); run("tick"); }, 1000);
   if (!one("[hx-ws\\:connect]")) return;
   show("connecting");
   setInterval(judge, 1000);
-  setInterval(() => { if (!paused) transmit({ type: "have", etags: etags() }); }, 5000);
+  setInterval(() => { if (!paused) transmit({ type: "have", etags: etags() }); measure(); }, 5000);
   setInterval(poll, 10000);
 })();

@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 from urllib.parse import urlencode
+from uuid import UUID
 
 from django.http import HttpRequest
 
+from agents.lab.models import Pane
 from memory.models import Resource, Thread
 
 Call = tuple[str, str]
@@ -21,6 +23,8 @@ def calls(
     match = request.resolver_match
     kwargs = match.kwargs if match else {}
     found = _of_thread(request, page, thread, kwargs) if thread else _of_no_thread(page, resource)
+    if "lab_id" in kwargs:
+        found = _of_lab(kwargs["lab_id"])
     if "cycle_id" in kwargs:
         found = iter([("The call", f"/cycles/{kwargs['cycle_id']}")])
     return [
@@ -47,7 +51,9 @@ def _of_thread(
             yield "The runs of Observer and Reflector", f"{place}/cycles"
             yield "The revisions", f"{place}/revisions"
         case "settings":
+            yield "The conversation and its agent", place
             yield "The state of its memory", f"{place}/memory"
+            yield "The revisions, those that changed options among them", f"{place}/revisions"
 
 
 def _of_memory(request: HttpRequest, place: str) -> Iterator[Call]:
@@ -72,5 +78,11 @@ def _of_no_thread(page: str, resource: Resource | None) -> Iterator[Call]:
         case "threads":
             of = f"?{urlencode({'resource': resource.key})}" if resource else ""
             yield "The conversations", f"/threads{of}"
-        case "agents":
+        case "agents" | "settings":
             yield "The agents", "/agents"
+
+
+def _of_lab(lab_id: UUID) -> Iterator[Call]:
+    for pane in Pane.objects.filter(lab=lab_id):
+        yield f"What was said in pane {pane.letter}", f"/threads/{pane.thread_id}/messages"
+        yield f"The next request of pane {pane.letter}", f"/threads/{pane.thread_id}/context"

@@ -96,10 +96,11 @@ class StudioConsumer(CountedConsumer):
     async def receive(self, text_data: str | None = None, bytes_data: bytes | None = None) -> None:
         """Take the page's sign of life: from time to time its right to watch is looked at again."""
         try:
-            parsed(text_data)
+            frame = parsed(text_data)
         except BadFrame:
             return
-        await self._still_welcome()
+        if await self._still_welcome() and frame.get("type") == "ping":
+            await self._send("pong")
 
     async def _still_welcome(self) -> bool:
         """Close the socket of somebody who signed out or may no longer watch."""

@@ -24,7 +24,8 @@ def shoot(page, name, *, settles=200):
             page.emulate_media(color_scheme=scheme, reduced_motion="reduce")
             page.wait_for_timeout(settles)
             page.screenshot(path=SHOTS / f"{name}-{width}-{scheme}.png", full_page=True)
-            assert violations(page) == [], f"{name} {width} {scheme}"
+            found = violations(page)
+            assert found == [], f"{name} {width} {scheme}: {found}"
             assert page.evaluate("document.documentElement.scrollWidth") <= width
     page.set_viewport_size({"width": 1440, "height": 900})
     page.emulate_media(color_scheme="light")

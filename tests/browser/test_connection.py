@@ -103,3 +103,49 @@ def test_a_page_without_its_socket_says_its_age_and_is_connected_when_asked(site
     shot(page, f"connection-back-360-{scheme}")
     say(page, "Are you there?")
     quiet(page, 1)
+
+
+#: Refuses every socket, as a server that is away does, until the page says otherwise.
+AWAY = """
+const Real = WebSocket;
+window.away = true;
+window.WebSocket = Object.assign(function (url) {
+  if (!window.away) return new Real(url);
+  const socket = Object.assign(new EventTarget(), { readyState: 3, close() {}, send() {} });
+  setTimeout(() => socket.dispatchEvent(new CloseEvent("close", { code: 1006 })), 5);
+  return socket;
+}, { CONNECTING: 0, OPEN: 1, CLOSING: 2, CLOSED: 3 });
+"""
+
+
+def test_a_page_counts_down_to_its_next_try_and_tells_the_round_trip_once_it_is_back(site, visit):
+    page = visit(site)
+    begin(page)
+    page.add_init_script(AWAY)
+    page.reload()
+    countdown = re.compile(r"Reconnecting · try [3-9] in [1-9] s")
+    page.locator("#connection", has_text=countdown).wait_for(timeout=SLOW)
+    page.click("#connection")
+    assert re.search(r"Next try: try \d in \d s", page.inner_text("#link-facts"))
+    assert "Round trip: not measured yet" in page.inner_text("#link-facts")
+    page.set_viewport_size({"width": 360, "height": 740})
+    page.locator("#link").get_by_role("button", name="Close").click()
+    shot(page, "connection-countdown-360")
+    assert page.evaluate("document.documentElement.scrollWidth") <= 360
+    page.set_viewport_size({"width": 1440, "height": 900})
+    for scheme in ("light", "dark"):
+        page.emulate_media(color_scheme=scheme)
+        shot(page, f"connection-countdown-{scheme}")
+    page.evaluate("window.away = false")
+    chip(page, "live")
+    page.click("#connection")
+    page.locator("#link-facts", has_text=re.compile(r"Round trip: \d+ ms")).wait_for(timeout=SLOW)
+    assert "Next try: none is due" in page.inner_text("#link-facts")
+
+
+def test_the_other_pages_tell_their_round_trip_too(site, visit):
+    page = visit(site)
+    page.goto(site.url)
+    live(page)
+    page.click("#connection")
+    page.locator("#link-facts", has_text=re.compile(r"Round trip: \d+ ms")).wait_for(timeout=SLOW)

@@ -2,11 +2,15 @@ import re
 from html import unescape
 
 import pytest
+from django.contrib.auth.models import Group
 from django.test import Client
 
+from agents.lab.scenario import read
+from agents.lab.stage import open_lab
 from agents.tokens import make
 from memory.services.look import record_of
 from memory.services.note import note
+from tests.agents.lab.conftest import TEAM
 from tests.memory.services import play
 
 from .context.test_views import asked
@@ -47,7 +51,8 @@ def test_every_call_that_a_page_names_is_answered(signed_in, lived, ada):
         f"/context/{thread.pk}/requests/1/": 1,
         f"/context/calls/{cycle.pk}/": 1,
         f"/timeline/{thread.pk}/": 3,
-        f"/settings/{thread.pk}/": 1,
+        f"/settings/{thread.pk}/": 3,
+        "/settings/": 1,
         "/agents/": 1,
     }
     for address, count in places.items():
@@ -55,3 +60,16 @@ def test_every_call_that_a_page_names_is_answered(signed_in, lived, ada):
         assert len(found) == count, address
         for call in found:
             assert script.get(call).status_code == 200, call
+
+
+def test_a_lab_names_the_calls_of_its_panes(client, ben):
+    ben.groups.add(Group.objects.create(name="operators"))
+    client.force_login(ben)
+    lab = open_lab(read(TEAM))
+    _, secret = make(ben, "Test")
+    script = Client(headers={"Authorization": f"Bearer {secret}"})
+    found = calls_on(client, f"/lab/{lab.pk}/")
+    assert len(found) == 6
+    for call in found:
+        assert script.get(call).status_code == 200, call
+    assert calls_on(client, "/lab/") == []

@@ -68,6 +68,17 @@ async def test_the_words_of_a_running_answer_are_not_news():
     await wire.disconnect()
 
 
+async def test_a_ping_is_answered_so_that_a_page_knows_how_far_away_its_server_is():
+    session, mine, _ = await world()
+    wire = socket(f"thread:{mine.pk}", session)
+    assert await watching(wire) == "watching"
+    await wire.send_to(text_data=json.dumps({"type": "have", "etags": {}}))
+    await wire.send_to(text_data=json.dumps({"type": "ping"}))
+    assert json.loads(await wire.receive_from(timeout=5))["type"] == "pong"
+    assert await wire.receive_nothing(timeout=0.3)
+    await wire.disconnect()
+
+
 async def test_nobody_watches_without_signing_in():
     _, mine, _ = await world()
     assert await closed(socket(f"thread:{mine.pk}")) == SIGNED_OUT
