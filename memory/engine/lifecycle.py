@@ -72,7 +72,6 @@ class Tail:
     thread: Hashable = None
     pending: tuple[Pending, ...] = ()
     chunks: tuple[Chunk, ...] = ()
-    observing: bool = False
 
     @property
     def tokens(self) -> int:
@@ -116,7 +115,6 @@ class Snapshot:
     tails: tuple[Tail, ...] = ()
     rows: tuple[Row, ...] = ()
     observation_tokens: int = 0
-    reflecting: bool = False
     reflection: Waiting | None = None
     stalled_at: int | None = None
     early: str = ""
@@ -285,12 +283,12 @@ def _rests(tail: Tail) -> bool:
 
 def _ahead(tails: Sequence[Tail], thresholds: Thresholds, interval: int) -> Iterator[Buffer]:
     """Yield ranges, longest tail first, until they hold as much as the interval."""
-    idle = [tail for tail in tails if not tail.observing]
     # Where a cut may be made is only looked for when there can be enough before it.
-    if sum(m.tokens for tail in idle for m in tail.unbuffered) < interval:
+    if sum(m.tokens for tail in tails for m in tail.unbuffered) < interval:
         return
     ranges = [
-        (coverable(tail.unbuffered, limit=thresholds.observe), tail) for tail in longest_first(idle)
+        (coverable(tail.unbuffered, limit=thresholds.observe), tail)
+        for tail in longest_first(tails)
     ]
     due = [Buffer(*range_of(ranged), tail.thread) for ranged, tail in ranges if ranged]
     if sum(buffer.tokens for buffer in due) < interval:
@@ -324,7 +322,7 @@ def _reflection(snapshot: Snapshot, thresholds: Thresholds) -> Iterator[Decision
         elif snapshot.early_reflection and _pays_early(snapshot, snapshot.reflection, thresholds):
             yield ActivateReflection(snapshot.early_reflection)
         return
-    if snapshot.reflecting or not snapshot.rows or snapshot.stalled_at == tokens:
+    if not snapshot.rows or snapshot.stalled_at == tokens:
         return
     if tokens >= thresholds.reflect_ceiling:
         yield Reflect(*_slice(snapshot.rows, limit=None))

@@ -1,4 +1,3 @@
-from dataclasses import replace
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -41,9 +40,9 @@ def chunk(first, last, tokens, name="chunk"):
     return Chunk(name, first, last, tokens, tokens // 5)
 
 
-def snapshot(*, pending=(), chunks=(), observing=False, reflection_waits=False, **state):
+def snapshot(*, pending=(), chunks=(), reflection_waits=False, **state):
     """Return the snapshot of a record with one thread."""
-    tail = Tail(None, tuple(pending), tuple(chunks), observing)
+    tail = Tail(None, tuple(pending), tuple(chunks))
     waiting = Waiting() if reflection_waits else None
     return Snapshot(tails=(tail,), reflection=waiting, **state)
 
@@ -79,10 +78,6 @@ def test_the_running_turns_open_call_is_left_out_of_the_chunk():
     assert decide(snapshot(pending=(*turns(6), open_call)), DEFAULTS) == (Buffer(1, 12, 6_000),)
 
 
-def test_nothing_is_buffered_while_an_observer_is_at_work():
-    assert decide(snapshot(pending=turns(8), observing=True), DEFAULTS) == ()
-
-
 def test_chunks_become_active_at_the_threshold():
     found = snapshot(pending=turns(30), chunks=(chunk(1, 48, 24_000),))
 
@@ -104,12 +99,6 @@ def test_a_tail_left_over_the_threshold_is_buffered_after_activation():
 def test_a_turn_waits_only_past_the_ceiling():
     assert Observe not in kinds(decide(snapshot(pending=turns(35)), DEFAULTS))
     assert decide(snapshot(pending=turns(36)), DEFAULTS)[0] == Observe(1, 60, 30_000)
-
-
-def test_a_turn_waits_for_a_running_observer_too():
-    decisions = decide(snapshot(pending=turns(40), observing=True), DEFAULTS)
-
-    assert kinds(decisions) == [Observe]
 
 
 def test_with_buffering_off_the_turn_waits_at_the_threshold():
@@ -166,12 +155,6 @@ def test_a_reflection_that_brought_nothing_is_not_repeated_at_the_same_size():
     assert kinds(decide(grown, DEFAULTS)) == [BufferReflection]
 
 
-def test_no_second_reflector_is_due_while_one_is_at_work():
-    busy = snapshot(rows=(Row(1, 50_000),), observation_tokens=50_000, reflecting=True)
-
-    assert decide(busy, DEFAULTS) == ()
-
-
 def test_what_becomes_active_counts_for_the_reflection_in_the_same_decision():
     found = snapshot(
         pending=turns(30),
@@ -181,14 +164,12 @@ def test_what_becomes_active_counts_for_the_reflection_in_the_same_decision():
     assert kinds(decide(found, DEFAULTS)) == [Activate, Buffer, BufferReflection]
 
 
-@given(st.integers(0, 60), st.integers(0, 60), st.booleans())
-def test_ranges_that_are_due_follow_what_is_buffered_without_gap_or_overlap(
-    count, buffered, observing
-):
+@given(st.integers(0, 60), st.integers(0, 60))
+def test_ranges_that_are_due_follow_what_is_buffered_without_gap_or_overlap(count, buffered):
     pending = turns(count)
     last = 2 * min(count, buffered)
     chunks = (chunk(1, last, 500 * last),) if last else ()
-    found = snapshot(pending=pending, chunks=chunks, observing=observing)
+    found = snapshot(pending=pending, chunks=chunks)
 
     for decision in decide(found, DEFAULTS):
         if isinstance(decision, Buffer | Observe):
@@ -246,13 +227,6 @@ def test_past_the_ceiling_the_longest_tails_are_observed_until_the_rest_is_small
 
     assert [d.thread for d in due] == ["a"]
     assert 40_000 - sum(d.tokens for d in due) < DEFAULTS.observe
-
-
-def test_one_threads_running_observer_holds_up_no_other():
-    busy = replace(several(0, 7).tails[1], thread="a", observing=True)
-    found = Snapshot(tails=(busy, *several(0, 7).tails))
-
-    assert decide(found, DEFAULTS) == (Buffer(1, 14, 7_000, "b"),)
 
 
 def test_an_idle_conversation_shows_its_chunks_early_and_says_why():
