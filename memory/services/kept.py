@@ -42,8 +42,12 @@ MOST_TOKENS = 10_000_000
 """Of messages that are kept: a token takes about 12 bytes, as stored and as models are sent it."""
 PER_MESSAGE = 200
 MOST_BUFFERED = 20_000
-MOST_LINES_OF = 4096
-MOST_RECORDS = 256
+MOST_SHOWN = 50_000
+"""Lines that records show; one takes about a kilobyte."""
+MOST_WRITTEN = 10_000
+"""Lines that wait: those shown since are of no use any more, and nobody says which they are."""
+MOST_TOLD = 500_000
+"""Tokens of what one record's lines are told as; its threads may each be told in their way."""
 MOST_REFLECTIONS = 20_000
 
 _RETURNS = ("tool-return", "retry-prompt")
@@ -257,7 +261,9 @@ class Shown:
     revision: int
     epoch: int
     lines: tuple[Line, ...]
-    texts: dict[Hashable, tuple[str, int]] = field(default_factory=dict)
+    texts: Recent[tuple[str, int]] = field(
+        default_factory=lambda: Recent(MOST_TOLD, lambda told: told[1])
+    )
     sizes: dict[str, int] = field(default_factory=dict)
 
     def tokens(self, zone: ZoneInfo) -> int:
@@ -276,7 +282,7 @@ class Shown:
         return tuple(Row(observation, tokens) for observation, tokens in sizes.items())
 
 
-_shown: Recent[Shown] = recent(MOST_RECORDS)
+_shown: Recent[Shown] = recent(MOST_SHOWN, lambda shown: 1 + len(shown.lines))
 
 
 def shown(
@@ -355,7 +361,7 @@ def buffered_ahead(
         _waiting.put((record_id, thread_id), (missing[thread_id], tuple(rows)))
 
 
-_written: Recent[tuple[Line, ...]] = recent(MOST_LINES_OF)
+_written: Recent[tuple[Line, ...]] = recent(MOST_WRITTEN, lambda lines: 1 + len(lines))
 
 
 def lines_of(observations: Sequence[UUID], *, epoch: int) -> list[Line]:

@@ -177,7 +177,8 @@ def memory_text(view: View, at: datetime) -> tuple[str, int]:
     retrieval = view.options.retrieval
     # Only ranges depend on which thread of a shared memory asks.
     key = (today, view.zone.key, retrieval, view.thread.pk if retrieval else None)
-    if key not in view.memory.texts:
+    told = view.memory.texts.get(key)
+    if told is None:
         text = context.memory_block(
             [line_value(line) for line in view.lines],
             today=today,
@@ -186,8 +187,9 @@ def memory_text(view: View, at: datetime) -> tuple[str, int]:
             recall_guidance=guidance(retrieval.scope, retrieval.instructions) if retrieval else "",
             threads=_threads(view) if retrieval else {},
         )
-        view.memory.texts[key] = text, count(text)
-    return view.memory.texts[key]
+        told = text, count(text)
+        view.memory.texts.put(key, told)
+    return told
 
 
 def _threads(view: View) -> dict[Hashable, str]:

@@ -1,9 +1,22 @@
+from uuid import uuid4
+
 import pytest
 from django.db import transaction
 
-from memory.models import Message, Thread
+from memory.models import Line, Message, Thread
 from memory.services.append import append
-from memory.services.kept import MOST_TOKENS, Recent, messages
+from memory.services.kept import (
+    MOST_SHOWN,
+    MOST_TOKENS,
+    MOST_WRITTEN,
+    Recent,
+    Shown,
+    lines_of,
+    messages,
+    show,
+    shown,
+    wrote,
+)
 from memory.services.look import look
 from memory.services.scope import change_scope
 from tests.memory.services.play import AT, answer, buffer_all, question, request, say, talk
@@ -103,6 +116,26 @@ def test_messages_too_large_to_keep_give_way_to_those_of_another_thread(thread, 
 
     Message.objects.filter(thread=thread, position=1).update(tokens=1)
     assert messages(thread.pk, epoch=0, after=0, through=2)[0].tokens == 1
+
+
+def test_what_waits_is_kept_by_how_many_lines_it_has(django_assert_num_queries):
+    """Otherwise a process grows with each observation it ever wrote."""
+    old, new = uuid4(), uuid4()
+    wrote(old, [Line(text="Said long ago.")] * (MOST_WRITTEN // 2), epoch=0)
+    wrote(new, [Line(text="Said just now.")] * (MOST_WRITTEN // 2), epoch=0)
+
+    with django_assert_num_queries(0):
+        assert len(lines_of([new], epoch=0)) == MOST_WRITTEN // 2
+    with django_assert_num_queries(1):
+        assert lines_of([old], epoch=0) == []
+
+
+def test_what_records_show_is_kept_by_how_many_lines_it_has():
+    small, large = uuid4(), uuid4()
+    for record, count in ((small, 1), (large, MOST_SHOWN)):
+        show(record, Shown(1, 0, (Line(text="Seen."),) * count))
+
+    assert shown(small, revision=1, epoch=0, read=list).lines == ()
 
 
 def test_the_value_used_longest_ago_gives_way():
