@@ -148,6 +148,12 @@ class Turn(models.Model):
                 condition=Q(status__in=["waiting", "running"]),
                 name="turn_open_of_author",
             ),
+            # A conversation of thousands of turns has few that run or wait.
+            models.Index(
+                fields=["thread", "status", "number"],
+                condition=Q(status__in=["running", "waiting"]),
+                name="turn_open",
+            ),
         ]
         constraints = [
             models.UniqueConstraint(fields=["thread", "number"], name="turn_number"),

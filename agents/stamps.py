@@ -1,7 +1,8 @@
 """Read what moves when a page becomes stale, for all open threads in one statement.
 
-Written by hand: each record, resource and turn is looked at once, however many of the
-threads share it, which subqueries for each thread would not do. Values are only compared.
+Written by hand: each record and resource is looked at once, however many of the threads share
+it, which subqueries for each thread would not do. Values are only compared. Of turns those that
+run or wait are enough, and the newest number: each ends by leaving them.
 """
 
 from __future__ import annotations
@@ -25,11 +26,14 @@ WITH shown AS (
      WHERE resource_id = t.resource_id AND scope = 'resource' AND closed_at IS NULL)) AS record_id
   FROM memory_thread t WHERE t.id IN ({ids})),
 turns AS (
-  SELECT thread_id, MAX(number) AS newest, MAX(finished_at) AS ended,
+  SELECT thread_id,
     COUNT(CASE WHEN status = 'waiting' THEN 1 END) AS waiting,
     MAX(CASE WHEN status = 'running' THEN number END) AS running,
+    MAX(started_at) AS started,
     MAX(CASE WHEN status = 'running' THEN LENGTH(draft_text) END) AS draft
-  FROM agents_turn WHERE thread_id IN (SELECT id FROM shown) GROUP BY thread_id),
+  FROM agents_turn
+  WHERE thread_id IN (SELECT id FROM shown) AND status IN ('running', 'waiting')
+  GROUP BY thread_id),
 cycles AS (
   SELECT record_id, MAX(started_at) AS started, MAX(finished_at) AS ended, COUNT(*) AS number
   FROM memory_cycle WHERE record_id IN (SELECT record_id FROM shown) GROUP BY record_id),
@@ -43,7 +47,8 @@ forks AS (
   FROM shown s JOIN memory_thread f ON f.parent_id = s.id OR f.parent_id = s.parent_id
   WHERE f.deleted_at IS NULL GROUP BY s.id)
 SELECT s.id, s.title, s.last_position,
-  u.newest, u.waiting, u.running, u.ended, u.draft,
+  (SELECT MAX(number) FROM agents_turn WHERE thread_id = s.id),
+  u.waiting, u.running, u.started, u.draft,
   m.id, m.scope, m.revision, m.epoch, m.config,
   c.started, c.ended, c.number, a.latest, a.number, f.number, s.resource_id
 FROM shown s

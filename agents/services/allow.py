@@ -97,10 +97,12 @@ def allow_trial(text: str, *, author: User) -> None:
 
 
 # ---- one statement, for the number of a new turn as well: sending is to cost none more
+# SQLite takes a partial index only where its condition is written out.
 
 _STANDING = """
-SELECT MAX(number), COUNT(CASE WHEN status = 'waiting' THEN 1 END){of_author}
-FROM agents_turn WHERE thread_id = %s
+SELECT (SELECT MAX(number) FROM agents_turn WHERE thread_id = %s),
+(SELECT COUNT(*) FROM agents_turn
+ WHERE thread_id = %s AND status = 'waiting' AND status IN ('running', 'waiting')){of_author}
 """
 # What a fork copied was sent once: its turns keep their author and time, up to where it began.
 _OF_AUTHOR = """,
@@ -119,7 +121,7 @@ def stand(thread_id: UUID, author: User | None) -> Standing:
     place = max(settings.SENDS_PER_MINUTE - 1, 0)
     asked = [] if author is None else [author.pk, place, author.pk, key]
     with connection.cursor() as cursor:
-        cursor.execute(_STANDING.format(of_author=_OF_AUTHOR if asked else ""), [*asked, key])
+        cursor.execute(_STANDING.format(of_author=_OF_AUTHOR if asked else ""), [key, key, *asked])
         last, waiting, *rest = cursor.fetchone()
     since, busy = rest or (None, 0)
     return Standing(last, waiting, None if since is None else _when(connection.vendor)(since), busy)

@@ -83,7 +83,15 @@ class Observation(models.Model):
     objects = ObservationQuerySet.as_manager()
 
     class Meta:
-        indexes = [models.Index(fields=["record", "thread", "last_position"], name="obs_covered")]
+        indexes = [
+            models.Index(fields=["record", "thread", "last_position"], name="obs_covered"),
+            # Asked for at every step; of all the rows a long life leaves, one waits at most.
+            models.Index(
+                fields=["record"],
+                condition=Q(kind="reflection", since__isnull=True, discarded_at__isnull=True),
+                name="reflection_waits",
+            ),
+        ]
         constraints = [
             models.UniqueConstraint(
                 fields=["record", "thread", "first_position"],
