@@ -30,6 +30,7 @@ from memory.services import again
 from memory.services.asked import ask_for
 from memory.services.clear import clear
 from memory.services.history import compare
+from memory.services.reconcile import drifted, reconcile
 from memory.services.restore import restore
 from memory.services.sizes import recount_resource
 
@@ -303,6 +304,32 @@ def counting(resource: Resource) -> Act:
         back=change_page(resource),
         resource=resource,
         facts=[("Lines", lines.count()), ("Tokens they count now", tokens())],
+        why=False,
+    )
+
+
+def reconciling(record: MemoryRecord) -> Act:
+    """Return the act of putting the cursors of a record where its observations say they are."""
+
+    def carry_out(given: Given) -> Done:
+        moved = reconcile(record.pk)
+        if not moved:
+            return Done("Every cursor stood where its observations say.", {"cursors": 0})
+        places = [{"thread": str(m.thread), "from": m.before, "to": m.after} for m in moved]
+        return Done("The cursors are put right.", {"cursors": len(moved), "moved": places})
+
+    return Act(
+        name="reconcile",
+        title=f"Reconcile cursors: {record.thread or record.resource}",
+        says="Puts each thread's cursor where the observations say it is. Needed only where rows "
+        "were changed by hand or damaged: a cursor that stands elsewhere keeps its thread from "
+        "being observed. No text changes and no model is asked.",
+        button="Reconcile",
+        carry_out=carry_out,
+        back=change_page(record),
+        resource=record.resource,
+        thread=record.thread_id,
+        facts=[("Cursors that stand elsewhere", drifted(record.pk))],
         why=False,
     )
 

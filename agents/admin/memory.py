@@ -59,7 +59,7 @@ class RecordAdmin(Rows):
     list_select_related = ("resource", "thread")
     search_fields = ("=id", "thread__title", "resource__key", "=thread__id")
     ordering = ("-created_at",)
-    actions_detail = ("clear",)
+    actions_detail = ("reconcile", "clear")
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[MemoryRecord]:
         """Return records with the size of what each shows, and what works on it."""
@@ -125,6 +125,13 @@ class RecordAdmin(Rows):
             "page": page,
         }
         return TemplateResponse(request, f"admin/record/{page.tab}.html", context)
+
+    @action(description="Reconcile cursors…", url_path="reconcile")
+    def reconcile(self, request: HttpRequest, object_id: str) -> HttpResponse:
+        """Put its cursors where its observations say they are."""
+        rows = MemoryRecord.objects.select_related("resource", "thread")
+        record = get_object_or_404(rows, pk=object_id)
+        return ask(request, self.admin_site, acts.reconciling(record))
 
     @action(description="Clear…", url_path="clear")
     def clear(self, request: HttpRequest, object_id: str) -> HttpResponse:

@@ -4,6 +4,7 @@ from datetime import timedelta
 from uuid import uuid4
 
 import pytest
+from django.db.models import F
 from django.urls import reverse
 from django.utils import timezone
 
@@ -139,6 +140,24 @@ def test_wrong_counts_are_counted_anew_and_nothing_else_changes(client, world):
     assert wrong() == []
     entry = AuditEntry.objects.get(action="count")
     assert (entry.numbers["lines"], entry.numbers["tokens_before"]) == (len(right), len(right))
+
+
+def test_cursors_that_somebody_moved_are_put_right_and_work_goes_on(client, world):
+    record = world.record
+    right = list(record.cursors.values_list("buffered_through", "observed_through"))
+    record.cursors.update(buffered_through=F("buffered_through") + 7)
+    assert wrong() != []
+
+    shown = client.get(place("reconcile", record)).content.decode()
+    client.post(place("reconcile", record), {})
+
+    assert "Cursors that stand elsewhere" in shown
+    assert list(record.cursors.values_list("buffered_through", "observed_through")) == right
+    assert wrong() == []
+    entry = AuditEntry.objects.get(action="reconcile")
+    assert entry.numbers["cursors"] == len(right) == 1
+    client.post(place("reconcile", record), {})
+    assert AuditEntry.objects.filter(action="reconcile").latest("pk").numbers["cursors"] == 0
 
 
 def test_what_runs_is_not_erased_under_its_feet(client, world):
