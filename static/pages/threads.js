@@ -23,7 +23,8 @@
   const hold = () => {
     const now = shown(), known = order.filter((id) => now.includes(id)), fresh = now.filter((id) => !order.includes(id));
     const wanted = [...fresh, ...known], body = one("#rows tbody");
-    const moved = wanted.some((id, at) => id !== now[at]);
+    // On a board a card's place says what its conversation is at: there it does move.
+    const moved = body && wanted.some((id, at) => id !== now[at]);
     if (moved) wanted.forEach((id, at) => { const row = one(`#row-${CSS.escape(id)}`); if (body.children[at] !== row) body.insertBefore(row, body.children[at] || null); });
     order = wanted;
     one("#resort").hidden = !moved;
@@ -56,7 +57,7 @@
   };
 
   const move = (by) => {
-    const links = all("#rows [data-open-row]"), at = links.findIndex((link) => link.closest("tr").contains(document.activeElement));
+    const links = all("#rows [data-open-row]"), at = links.findIndex((link) => link.closest("[data-row]").contains(document.activeElement));
     links.at(at < 0 ? (by > 0 ? 0 : -1) : Math.min(Math.max(at + by, 0), links.length - 1))?.focus();
   };
   const row = () => document.activeElement?.closest("[data-row]");

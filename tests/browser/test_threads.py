@@ -60,6 +60,27 @@ def test_a_row_moves_while_its_conversation_does_and_stays_in_its_place(site, vi
     )
 
 
+def test_on_a_board_a_card_goes_where_its_conversation_is_at(site, visit):
+    page = visit(site)
+    named(page, site, "Carded")
+    listed(page, site, "resource=ada&view=board")
+    rest = page.locator("#rows section", has=page.get_by_role("heading", name="At rest"))
+    card = rest.locator(".card", has=page.get_by_role("link", name="Carded", exact=True))
+    card.get_by_label("Tick Carded").check()
+    talking = page.context.new_page()
+    talking.goto(site.url + card.locator("[data-open-row]").get_attribute("href"))
+    live(talking)
+    say(talking, PROMPTS[0])
+
+    work = page.locator("#rows section", has=page.get_by_role("heading", name="At work"))
+    work.locator(".card .badge").first.wait_for(timeout=SLOW)
+    assert "Carded" in work.inner_text()
+    shoot(page, "threads-board")
+    quiet(talking, 1)
+    card.wait_for(timeout=SLOW)
+    assert card.get_by_label("Tick Carded").is_checked()
+
+
 def test_ticks_stay_while_rows_are_updated_and_several_are_worked_on(site, visit):
     page = visit(site)
     named(page, site, "First of two")

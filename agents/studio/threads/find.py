@@ -23,6 +23,7 @@ STATES = {
     "archived": "Archived",
 }
 MEMORY = {"": "Any", "yes": "Has memory", "no": "No memory yet"}
+VIEWS = {"": "List", "board": "Board by state"}
 UPDATED = {"": "Any time", "1": "Today", "7": "Last 7 days", "30": "Last 30 days"}
 
 #: What the list can be sorted by, each with its columns; the id decides between equals.
@@ -44,6 +45,7 @@ class Filters:
     memory: str = ""
     updated: str = ""
     sort: str = "-activity"
+    view: str = ""
 
     @classmethod
     def of(cls, query: Mapping[str, str]) -> Filters:
@@ -55,6 +57,7 @@ class Filters:
             memory=_one_of(MEMORY, query.get("memory")),
             updated=_one_of(UPDATED, query.get("updated")),
             sort=_sort(query.get("sort")),
+            view=_one_of(VIEWS, query.get("view")),
         )
 
     @property
@@ -87,6 +90,7 @@ class Filters:
             "memory": self.memory,
             "updated": self.updated,
             "sort": "" if self.sort == "-activity" else self.sort,
+            "view": self.view,
         }
         return urlencode({name: value for name, value in {**more, **own}.items() if value})
 

@@ -6,7 +6,7 @@ import json
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from decimal import Decimal
 from functools import cached_property
 from typing import Any
@@ -37,6 +37,9 @@ from .find import records_open
 from .hits import Hit, hits_in
 from .state import State, state_of
 
+#: How long a title that the Observer gave is shown with the one before it.
+TOLD_FOR = timedelta(days=1)
+
 
 @dataclass(frozen=True)
 class Row:
@@ -63,6 +66,7 @@ class Row:
     resource: str
     hit: Hit | None = None
     news: str = ""
+    was: str = ""
 
 
 class Page:
@@ -107,6 +111,7 @@ class Page:
             resource=thread.resource.key,
             hit=self.hits.get(thread.pk),
             news=self._news(thread),
+            was=self.former_titles.get(thread.pk, ""),
         )
 
     @cached_property
@@ -119,6 +124,25 @@ class Page:
         if count is None:
             return "not opened yet" if thread.last_position else ""
         return f"{count} new" if count else ""
+
+    @cached_property
+    def former_titles(self) -> dict[UUID, str]:
+        """Return how threads were called until the Observer renamed them, for a day."""
+        naming = Observation.objects.filter(
+            thread=OuterRef("pk"), since__isnull=False, kind=Observation.Kind.OBSERVATION
+        ).exclude(thread_title="")
+        other = naming.exclude(thread_title=OuterRef("title")).order_by("-last_position")
+        since = naming.filter(
+            thread_title=OuterRef("title"), last_position__gt=OuterRef("named_until")
+        ).order_by("last_position")
+        renamed = (
+            Thread.objects.filter(pk__in=self.ids, title_pinned=False)
+            .annotate(was=Subquery(other.values("thread_title")[:1]))
+            .annotate(named_until=Subquery(other.values("last_position")[:1]))
+            .annotate(named_at=Subquery(since.values("cycle__finished_at")[:1]))
+            .filter(named_at__gt=self.now - TOLD_FOR)
+        )
+        return dict(renamed.values_list("pk", "was"))
 
     # ---- memory
 

@@ -12,6 +12,8 @@ from agents.markers import doing
 from agents.models import Turn
 from memory.models import Cycle
 
+WORK, WRONG, REST = "At work", "Needs attention", "At rest"
+
 
 @dataclass(frozen=True)
 class State:
@@ -21,6 +23,11 @@ class State:
     words: str = "at rest"
     since: str = ""
     clock: str = ""
+
+    @property
+    def column(self) -> str:
+        """Return where a board shows it."""
+        return {"idle": REST, "failed": WRONG, "interrupted": WRONG}.get(self.key, WORK)
 
 
 _ENDS = {

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 from urllib.parse import quote, urlencode
 from uuid import UUID
@@ -45,8 +45,9 @@ from memory.services.change import Refused
 
 from . import export
 from .fate import Fate, fates_of, phrase
-from .find import MEMORY, STATES, UPDATED, Filters, agents_of, found
-from .rows import Page
+from .find import MEMORY, STATES, UPDATED, VIEWS, Filters, agents_of, found
+from .rows import Page, Row
+from .state import REST, WORK, WRONG
 
 PER_PAGE = 50
 MOST_AT_ONCE = 200
@@ -108,7 +109,7 @@ def _page(request: HttpRequest, scope: Scope, *, status: int = 200, **more: Any)
     page: Slice[Thread] = Paginator(chosen, PER_PAGE).get_page(request.GET.get("page"))
     listed = Page(list(page), now, search=filters.words, reader=request.user)
     leave_traces(request, (each.resource_id for each in listed.threads if each.pk in listed.hits))
-    mine = scope.resource
+    mine, rows = scope.resource, listed.rows()
     context = {
         "scope": scope,
         "filters": filters,
@@ -117,7 +118,12 @@ def _page(request: HttpRequest, scope: Scope, *, status: int = 200, **more: Any)
         "updates": UPDATED,
         "agents": agents_of(scope.threads),
         "profiles": [a for a in AgentProfile.objects.order_by("name") if not a.is_of_lab],
-        "rows": listed.rows(),
+        "rows": rows,
+        "board": _board(rows) if filters.view else None,
+        "views": [
+            (name, "?" + replace(filters, view=key).query(resource=scope.key), key == filters.view)
+            for key, name in VIEWS.items()
+        ],
         "by": {key: _sorting(filters, scope, key) for key in SORTABLE},
         "slice": page,
         "links": _links(page, filters, scope),
@@ -137,6 +143,11 @@ def _page(request: HttpRequest, scope: Scope, *, status: int = 200, **more: Any)
         resource=scope.resource,
         status=status,
     )
+
+
+def _board(rows: Sequence[Row]) -> list[tuple[str, list[Row]]]:
+    """Return rows by the column of a board that their state is in."""
+    return [(name, [r for r in rows if r.state.column == name]) for name in (WORK, WRONG, REST)]
 
 
 def _sorting(filters: Filters, scope: Scope, key: str) -> dict[str, str]:

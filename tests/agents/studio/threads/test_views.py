@@ -1,4 +1,5 @@
 import re
+from datetime import timedelta
 from urllib.parse import unquote
 
 import pytest
@@ -14,7 +15,7 @@ from agents.services.send import send
 from agents.services.thread import start
 from agents.studio.threads.find import Filters, found
 from agents.studio.threads.rows import Page
-from memory.models import Line, MemoryRecord, Thread
+from memory.models import Line, MemoryRecord, Observation, Thread
 from memory.services.look import look
 from memory.services.note import note
 from tests.agents.studio.threads.listed import SCRIPT, bulk, observed, titles
@@ -163,6 +164,40 @@ def test_five_rows_take_as_many_statements_as_one(
         with django_assert_max_num_queries(len(few)):
             signed_in.get("/chat/", {"resource": resource, "q": "bees"})
         assert len(few) <= 24
+
+
+def test_a_board_shows_them_by_what_each_is_at(signed_in, named):
+    named("Oak")
+    wrong, busy = named("Beech"), named("Ash")
+    for thread in (wrong, busy):
+        send(thread.pk, "Hello")
+    Turn.objects.filter(thread=wrong).update(status="failed", finished_at=wrong.created_at)
+
+    html = signed_in.get("/chat/", {"view": "board", "sort": "title"}).content.decode()
+
+    columns = re.findall(r"<h2[^>]*>(.*?) <span.*?</h2>(.*?)</section>", html, re.DOTALL)
+    cards = {name: re.findall(r"data-open-row>(.*?)</a>", part) for name, part in columns}
+    assert cards == {"At work": ["Ash"], "Needs attention": ["Beech"], "At rest": ["Oak"]}
+    assert 'name="view" value="board"' in html
+    assert re.search(r'href="\?resource=ada&amp;sort=title">List</a>', html)
+
+
+def test_for_a_day_a_title_of_the_observer_tells_the_one_before(named):
+    thread = observed(named("Kitchen and flooring"))
+    said = Observation.objects.filter(thread=thread).order_by("last_position")
+    first, second = said[0], said[1]
+    Observation.objects.filter(pk=first.pk).update(thread_title="Kitchen")
+    Observation.objects.filter(pk=second.pk).update(thread_title="Kitchen and flooring")
+    renamed = second.cycle.finished_at
+
+    def was(at):
+        listed = found(Thread.objects.filter(pk=thread.pk), Filters(), at)
+        return [row.was for row in Page(list(listed), at).rows()]
+
+    assert was(renamed + timedelta(hours=23)) == ["Kitchen"]
+    assert was(renamed + timedelta(hours=25)) == [""]
+    Thread.objects.filter(pk=thread.pk).update(title_pinned=True)
+    assert was(renamed) == [""]
 
 
 def test_gauges_agree_with_those_of_the_chat_page(signed_in, named):
