@@ -18,6 +18,7 @@ from asgiref.sync import sync_to_async
 from django.db import IntegrityError, transaction
 from django.utils import timezone
 
+from agents import words
 from agents.lab import checks
 from agents.lab.checks import at_once
 from agents.lab.events import LabMoved
@@ -25,6 +26,7 @@ from agents.lab.faults import SAID, fill, switch
 from agents.lab.matrix import Cell, Fact, Read, Verdict, judge_one, plain
 from agents.lab.models import Entry, Lab, Pane
 from agents.lab.requests import facts_of, reader, seats_of
+from agents.lab.rest import rest
 from agents.lab.scenario import step_of
 from agents.lab.spent import why_no_more
 from agents.lab.steps import (
@@ -41,6 +43,7 @@ from agents.lab.steps import (
     Note,
     Observe,
     Reflect,
+    Rest,
     Say,
     Step,
     Switch,
@@ -194,6 +197,8 @@ class Performer:
                 return await sync_to_async(self.note)(step)
             case Fill():
                 return await sync_to_async(self.fill)(step)
+            case Rest():
+                return await sync_to_async(self.rest)(step)
             case Switch():
                 return await sync_to_async(self.switch)(step)
             case Expect():
@@ -258,6 +263,14 @@ class Performer:
             raise Failed("Something is answered or observed there: wait first, then fill.")
         fill(pane, step.messages)
         return Outcome(Entry.State.DONE, f"{step.messages} messages of filler")
+
+    def rest(self, step: Rest) -> Outcome:
+        """Let time pass for all panes; not while one is answered, which would begin in the past."""
+        if busy(self._threads()):
+            raise Failed("Something is answered or observed: wait first, then rest.")
+        time = timedelta(minutes=step.minutes)
+        rest(self.lab, time)
+        return Outcome(Entry.State.DONE, f"it is {words.later(time)} now")
 
     def switch(self, step: Switch) -> Outcome:
         """Have parts of a pane work as they should, or not."""

@@ -142,6 +142,13 @@ class Fill(Step):
     messages: int = Field(20, ge=1, le=500)
 
 
+class Rest(Step):
+    """Let so many minutes pass for all panes, by moving what happened into the past."""
+
+    name, short = "rest", "minutes"
+    minutes: float = Field(gt=0, le=366 * 24 * 60)
+
+
 class Switch(Step):
     """Have the offline model of a pane fail, say nothing or be slow, or work again."""
 

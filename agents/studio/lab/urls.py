@@ -12,6 +12,7 @@ urlpatterns = [
     path("<uuid:lab_id>/broadcast", views.broadcast, name="lab-broadcast"),
     path("<uuid:lab_id>/do/<str:name>", views.do, name="lab-do"),
     path("<uuid:lab_id>/fill", views.fill_up, name="lab-fill"),
+    path("<uuid:lab_id>/rest", views.rested, name="lab-rest"),
     path("<uuid:lab_id>/collide", views.collided, name="lab-collide"),
     path("<uuid:lab_id>/bleed", views.bled, name="lab-bleed"),
     path("<uuid:lab_id>/leak", views.leaked, name="lab-leak"),

@@ -224,6 +224,14 @@ def fill_up(request: HttpRequest, lab_id: UUID) -> HttpResponse:
 
 
 @require_POST
+def rested(request: HttpRequest, lab_id: UUID) -> HttpResponse:
+    """Let time pass for all panes."""
+    lab = _lab(request, lab_id)
+    fields = {"minutes": request.POST.get("minutes", "").strip()}
+    return _ask(request, lab, "rest", fields, "Write how many minutes, at most a year of them.")
+
+
+@require_POST
 def collided(request: HttpRequest, lab_id: UUID) -> HttpResponse:
     """Give a line of a pane two texts at the same instant."""
     lab = _lab(request, lab_id)

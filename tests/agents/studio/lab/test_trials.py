@@ -29,11 +29,18 @@ def test_a_pane_is_filled(client, url):
     assert steps() == [{"fill": {"pane": "A", "messages": 30}}]
 
 
+def test_time_passes_for_all_panes(client, url):
+    assert client.post(url("rest"), {"minutes": "120"}).status_code == 302
+    assert steps() == [{"rest": {"minutes": 120.0}}]
+
+
 @pytest.mark.parametrize(
     ("path", "form", "said"),
     [
         ("fill", {"messages": "many"}, "1 to 500"),
         ("fill", {"messages": ""}, "1 to 500"),
+        ("rest", {"minutes": "soon"}, "how many minutes"),
+        ("rest", {"minutes": "0"}, "how many minutes"),
         ("switch", {}, "Choose what"),
         ("switch", {"actor": "empty"}, "Choose what"),
     ],
