@@ -19,6 +19,7 @@ from django.utils import timezone
 
 from agents import intents
 from agents.allowed import allowed
+from agents.aside import for_pages
 from agents.limits import Reached, too_large_frame
 from agents.live import Rendered
 from agents.outgoing import Outgoing
@@ -68,7 +69,7 @@ class ChatConsumer(CountedConsumer):
         self.broken = 0
         self.outgoing = Outgoing(self._transmit)
         await self.accept()
-        code, wide = await database_sync_to_async(self._admission)()
+        code, wide = await for_pages(self._admission)()
         if code:
             await self.close(code)
             return
@@ -170,7 +171,9 @@ class ChatConsumer(CountedConsumer):
     async def _still_welcome(self) -> bool:
         """Close the socket of somebody who signed out or is no longer a member."""
         self.checked_at = monotonic()
-        code, wide = await database_sync_to_async(self._admission)()
+        return await self._welcomed(*await for_pages(self._admission)())
+
+    async def _welcomed(self, code: int, wide: Sequence[UUID]) -> bool:
         if code:
             await self.close(code)
             self.leave()
@@ -179,11 +182,12 @@ class ChatConsumer(CountedConsumer):
         return not code
 
     async def _act(self, frame: dict[str, Any]) -> None:
-        if not await self._still_welcome():
-            return
         key = frame.get("key")
+        self.checked_at = monotonic()
         try:
-            await database_sync_to_async(self._carry_out)(frame)
+            found = await database_sync_to_async(self._carry_out)(frame)
+            if not await self._welcomed(*found):
+                return
         except intents.LimitReached as refusal:
             await self._send(
                 "error", code="limited", message=str(refusal), key=key, **refusal.facts
@@ -194,9 +198,13 @@ class ChatConsumer(CountedConsumer):
             if frame["type"] == "send":
                 await self._send("accepted", key=key)
 
-    def _carry_out(self, frame: dict[str, Any]) -> None:
+    def _carry_out(self, frame: dict[str, Any]) -> tuple[int, list[UUID]]:
+        """Do what a page asks for, if its person still may; return what ``_admission`` does."""
+        found = code, _ = self._admission()
+        if code:
+            return found
         user = self.scope["user"]
-        if not intents.may_talk(user, self.thread_id):
+        if "chat" not in self.rights:
             raise intents.Refused("Your account may read this conversation, not write in it.")
         match frame:
             case {"type": "send", "text": str(text), "key": str(key)}:
@@ -210,6 +218,7 @@ class ChatConsumer(CountedConsumer):
                 intents.retry(self.thread_id, _number(number), author=user)
             case _:
                 raise BadFrame(f"A frame of type {frame['type']!r} lacks what it needs.")
+        return found
 
     async def _limited(self, reached: Reached, *, key: object = None) -> None:
         """Tell the page which limit was met, and by which of its messages."""

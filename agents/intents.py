@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 from uuid import UUID
 
-from agents.access import Right, may, threads_for
+from agents.access import threads_for
 from agents.allowed import rights_of
 from agents.models import Turn
 from agents.services import attach
@@ -21,12 +21,6 @@ def rights_on(user: Any, thread_id: UUID) -> frozenset[str] | None:
     """Return the names of a user's rights on a thread; None where they may not see it."""
     resource = _resource_of(user, thread_id)
     return None if resource is None else rights_of(user, resource)
-
-
-def may_talk(user: Any, thread_id: UUID) -> bool:
-    """Tell whether a user may send messages in a thread."""
-    resource = _resource_of(user, thread_id)
-    return resource is not None and may(user, Right.CHAT, resource)
 
 
 def _resource_of(user: Any, thread_id: UUID) -> int | None:

@@ -1,7 +1,8 @@
 """Hold the open pages of each thread in this process, and send them what changed.
 
 All of it runs on the server's event loop; only ``render`` and ``stamps`` go to a database
-thread, one hop each. A room renders once for all of its pages.
+thread, one hop each. A room renders once for all of its pages. What is being said needs no rows
+and waits for none of it.
 """
 
 from __future__ import annotations
@@ -14,10 +15,10 @@ from typing import Any, Protocol
 from uuid import UUID
 from weakref import WeakKeyDictionary
 
-from channels.db import database_sync_to_async
 from django.utils import timezone
 
 from agents import known, live
+from agents.aside import for_pages
 from agents.live import BESIDE, NAMES, REGIONS, Delta, Rendered
 from agents.stamps import Stamp, stamps
 from memory.models import Thread
@@ -33,7 +34,6 @@ WATCH_SECONDS = 2.0
 #: How long the watch rests at most where what it finds takes long to render.
 MOST_WATCH_SECONDS = 6.0
 
-_JUST_HEARD = frozenset({"draft"})
 #: How many rooms are rendered before the database thread is left to others for a moment.
 AT_ONCE = 10
 
@@ -79,18 +79,16 @@ class Room:
         self._rendering: set[str] = set()
         self._heard: Delta | None = None
         self._flushing: asyncio.Task[None] | None = None
+        self._telling: asyncio.Task[None] | None = None
         self._took = 0.0
 
     def event(self, event: Mapping[str, Any]) -> None:
         """Mark what an event can have changed."""
         if event["kind"] == "turn.delta":
-            delta = Delta(event["turn"], event["after"], event["text"])
-            if self._heard is not None and self._heard.outdates(delta):
-                return
-            self._heard = delta
+            self._hear(Delta(event["turn"], event["after"], event["text"]))
         else:
             known.hear(event)
-        self.mark(self._table.get(event["kind"], ()))
+            self.mark(self._table.get(event["kind"], ()))
 
     def mark(self, names: Iterable[str]) -> None:
         """Render these regions anew in a moment, together with what else is marked by then."""
@@ -129,13 +127,37 @@ class Room:
 
     async def settle(self) -> None:
         """Wait until everything marked so far is rendered and offered."""
-        if self._flushing is not None:
-            await self._flushing
+        while tasks := [t for t in (self._telling, self._flushing) if t and not t.done()]:
+            await asyncio.gather(*tasks)
 
     def close(self) -> None:
         """Stop rendering."""
-        if self._flushing is not None:
-            self._flushing.cancel()
+        for task in (self._telling, self._flushing):
+            if task is not None:
+                task.cancel()
+
+    def _hear(self, delta: Delta) -> None:
+        if self._heard is not None and self._heard.outdates(delta):
+            return
+        self._heard = delta
+        asked = "draft" in self._table.get("turn.delta", ())
+        if asked and (self._telling is None or self._telling.done()):
+            self._telling = asyncio.create_task(self._tell())
+
+    async def _tell(self) -> None:
+        """Show what is being said as it was heard, ahead of whatever is to be rendered."""
+        told = None
+        while self._heard is not None and self._heard is not told:
+            await asyncio.sleep(self._pause)
+            told = self._heard
+            if "draft" in self._dirty | self._rendering:
+                # Its turn may be over: the rows tell, and what was heard if they know no more.
+                self.mark(["draft"])
+                return
+            # Not checked against the rows: the watch does that within two seconds.
+            self.rendered_at["draft"] = None
+            self.shown["draft"] = draft = live.render_heard(told)
+            await self._offer([draft])
 
     async def _flush(self) -> None:
         clock = asyncio.get_running_loop().time
@@ -161,15 +183,9 @@ class Room:
             await self._offer(list(rendered.values()))
 
     async def _render(self, names: set[str]) -> dict[str, Rendered]:
-        if names == _JUST_HEARD and self._heard is not None:
-            # Not checked against the rows: the watch does that within two seconds.
-            self.rendered_at["draft"] = None
-            return {"draft": live.render_heard(self._heard)}
         stamp: Stamp | None
         rendered: dict[str, Rendered]
-        stamp, rendered = await database_sync_to_async(self._read)(
-            self.thread_id, names, self._heard
-        )
+        stamp, rendered = await for_pages(self._read)(self.thread_id, names, self._heard)
         self.rendered_at.update(dict.fromkeys(names, stamp))
         return rendered
 
@@ -220,7 +236,7 @@ class Rooms:
 
     async def look(self) -> None:
         """Compare every open thread with its rows, in one statement, and show what moved."""
-        found = await database_sync_to_async(stamps)(list(self._rooms))
+        found = await for_pages(stamps)(list(self._rooms))
         beside: dict[int, dict[UUID, set[str]]] = defaultdict(dict)
         for thread_id, room in list(self._rooms.items()):
             stamp = found.get(thread_id)
@@ -239,9 +255,7 @@ class Rooms:
         self, resource_id: int, wanted: Mapping[UUID, set[str]], found: Mapping[UUID, Stamp]
     ) -> None:
         """Render together what one thread that talks changes on the pages of others."""
-        rendered = await database_sync_to_async(live.beside)(
-            resource_id, wanted, found, timezone.now()
-        )
+        rendered = await for_pages(live.beside)(resource_id, wanted, found, timezone.now())
         for thread_id, regions in rendered.items():
             if (room := self._rooms.get(thread_id)) is not None:
                 await room.show(regions, found[thread_id])

@@ -11,6 +11,7 @@ from django.contrib.contenttypes.management import create_contenttypes
 from django.db import connections
 from django.db.models.signals import post_migrate
 
+from agents.aside import PAGES
 from agents.models import AgentProfile
 from agents.services.thread import start
 from memory import settled
@@ -80,7 +81,7 @@ def _emptied(style, tables, *, reset_sequences=False, allow_cascade=False):
 
 @pytest.fixture(scope="session")
 def django_db_setup(django_db_setup):
-    """Close the connections of the thread that async tests reach the database through.
+    """Close the connections of the threads that async tests reach the database through.
 
     And leave out what every flush would write anew: permissions, which the roles of the Studio
     have no use for, and content types, which the admin's log makes where it needs one.
@@ -88,7 +89,8 @@ def django_db_setup(django_db_setup):
     post_migrate.disconnect(dispatch_uid="django.contrib.auth.management.create_permissions")
     post_migrate.disconnect(create_contenttypes)
     yield
-    SyncToAsync.single_thread_executor.submit(connections.close_all).result()
+    for executor in (SyncToAsync.single_thread_executor, PAGES):
+        executor.submit(connections.close_all).result()
 
 
 @pytest.fixture(autouse=True)

@@ -9,10 +9,10 @@ from time import monotonic
 from typing import Any
 from urllib.parse import parse_qs
 
-from channels.db import database_sync_to_async
 from django.utils import timezone
 
 from agents.access import Role, resources_for, role_of, threads_for
+from agents.aside import for_pages
 from agents.consumers import (
     BROKEN,
     NOT_FOUND,
@@ -84,7 +84,7 @@ class StudioConsumer(CountedConsumer):
 
     async def _checked(self) -> int:
         self.checked_at = monotonic()
-        code: int = await database_sync_to_async(self._admission)()
+        code: int = await for_pages(self._admission)()
         return code
 
     def _admission(self) -> int:

@@ -24,11 +24,11 @@ from typing import Any, NamedTuple, Protocol
 from uuid import UUID
 from weakref import WeakKeyDictionary
 
-from channels.db import database_sync_to_async
 from django.db.models import Count, Max, Q, Sum
 from django.db.models.functions import Length
 
 from agents import stamps
+from agents.aside import for_pages
 from agents.models import Turn
 from agents.studio import glance
 from memory.models import Cycle, MemoryRecord, Thread
@@ -123,9 +123,9 @@ class Hub:
         watched = frozenset().union(*self._watchers.values()) if self._watchers else frozenset()
         if monotonic() >= self._count_at:
             began = monotonic()
-            self._counted = await database_sync_to_async(count)(watched)
+            self._counted = await for_pages(count)(watched)
             self._count_at = monotonic() + self._rest * (monotonic() - began)
-        seen = await database_sync_to_async(read)(watched)
+        seen = await for_pages(read)(watched)
         now = {scope: (seen[scope], self._counted.get(scope)) for scope in watched}
         moved = {
             scope for scope in watched if scope in self._seen and self._seen[scope] != now[scope]

@@ -73,6 +73,56 @@ async def test_a_page_just_loaded_is_not_sent_what_is_about_to_be_rendered_anew(
     assert {each.name for each in room.differing({})} == {"title", "queue", "task"}
 
 
+def said(text):
+    return {"kind": "turn.delta", "turn": 1, "after": 0, "text": text}
+
+
+async def test_what_is_being_said_waits_for_nothing_that_is_rendered():
+    begun, go_on = threading.Event(), threading.Event()
+
+    def read(thread_id, names, heard):
+        begun.set()
+        go_on.wait()
+        return None, {}
+
+    room, page = Room(uuid4(), pause=0, read=read), Page()
+    room.members.add(page)
+    room.mark({"gauges"})
+    await asyncio.to_thread(begun.wait)
+    for text in ("Bees", "Bees live in"):
+        room.event(said(text))
+        await asyncio.sleep(0.01)
+    told = [[region.html for region in regions] for regions in page.offered]
+    assert ["Bees" in first for (first,) in told] == [True, True]
+    assert "Bees live in" in told[-1][0]
+
+    go_on.set()
+    await room.settle()
+
+
+async def test_what_was_heard_is_left_to_the_rows_where_they_may_say_that_it_is_over():
+    begun, go_on, read = threading.Event(), threading.Event(), []
+
+    def slowly(thread_id, names, heard):
+        begun.set()
+        go_on.wait()
+        read.append(set(names))
+        return None, {name: live.Rendered(name, "of rows", "") for name in names}
+
+    room, page = Room(uuid4(), pause=0, read=slowly), Page()
+    room.members.add(page)
+    room.event({"kind": "turn.closed", "thread": str(room.thread_id)})
+    await asyncio.to_thread(begun.wait)
+    room.event(said("Too late"))
+    await asyncio.sleep(0.01)
+    assert page.offered == []
+
+    go_on.set()
+    await room.settle()
+    assert [names & {"draft"} for names in read] == [{"draft"}, {"draft"}]
+    assert room.shown["draft"].etag == "of rows"
+
+
 async def test_a_thread_that_talks_moves_the_lists_of_all_other_pages_at_once(
     thread, resource, profile
 ):
