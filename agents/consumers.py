@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from importlib import import_module
 from time import monotonic
 from types import SimpleNamespace
@@ -18,6 +18,7 @@ from django.db.models import Q
 from django.utils import timezone
 
 from agents import intents
+from agents.admissions import Seat, admissions
 from agents.allowed import allowed
 from agents.aside import for_pages
 from agents.limits import Reached, too_large_frame
@@ -51,6 +52,8 @@ class ChatConsumer(CountedConsumer):
 
     room: Room | None = None
     rights: frozenset[str] = frozenset()
+    #: What decided that the person may see the page, as the last look of all pages found it.
+    standing: Hashable = None
     outgoing: Outgoing | None = None
 
     async def dispatch(self, message: dict[str, Any]) -> None:
@@ -59,7 +62,7 @@ class ChatConsumer(CountedConsumer):
             if self.room is not None:
                 self.room.event(message["event"])
             if message["event"]["kind"] == "scope.changed":
-                self.checked_at = NEVER
+                self.checked_at, self.standing = NEVER, None
             return
         await super().dispatch(message)
 
@@ -80,6 +83,13 @@ class ChatConsumer(CountedConsumer):
         self.checked_at = monotonic()
         await self._listen(wide)
         self.room = rooms().enter(self.thread_id, self)
+        admissions().enter(self)
+
+    @property
+    def seat(self) -> Seat:
+        """Return who looks at which conversation."""
+        session = self.scope["session"].session_key
+        return Seat(session, self.scope["user"].pk, self.thread_id)
 
     async def _listen(self, wide: Sequence[UUID]) -> None:
         """Hear of the thread, and of the memory it shares with others, as far as it does now.
@@ -96,6 +106,7 @@ class ChatConsumer(CountedConsumer):
 
     def leave(self) -> None:
         """Take the page out of its room, and send it nothing more."""
+        admissions().leave(self)
         if self.room is not None:
             rooms().leave(self.room, self)
             self.room = None
@@ -163,13 +174,13 @@ class ChatConsumer(CountedConsumer):
     async def _have(self, etags: object) -> None:
         if not isinstance(etags, dict) or self.room is None:
             raise BadFrame("A frame of type 'have' needs 'etags', an object.")
-        if self.in_doubt and not await self._still_welcome():
+        if self.in_doubt and not await self.still_welcome():
             return
         self.sent = {name: etag for name, etag in etags.items() if isinstance(etag, str)}
         await self.offer(self.room.differing(self.sent))
 
-    async def _still_welcome(self) -> bool:
-        """Close the socket of somebody who signed out or is no longer a member."""
+    async def still_welcome(self) -> bool:
+        """Check in full; close the socket of somebody who signed out or is no longer a member."""
         self.checked_at = monotonic()
         return await self._welcomed(*await for_pages(self._admission)())
 
@@ -239,7 +250,7 @@ class ChatConsumer(CountedConsumer):
     async def _transmit(self, kind: str, **fields: Any) -> None:
         if kind == "render":
             # Here and not in the room, whose other pages would wait for the answer.
-            if self.in_doubt and not await self._still_welcome():
+            if self.in_doubt and not await self.still_welcome():
                 return
             fields["content"] = allowed(fields["content"], self.rights)
         frame = {"type": kind, "now": timezone.now().isoformat(), **fields}
