@@ -61,6 +61,18 @@ class MemoryLook(models.Model):
         return self.through if at - self.at > VISIT else self.since
 
 
+class BellLook(models.Model):
+    """Hold when somebody looked at the bell last."""
+
+    user = models.OneToOneField(
+        settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="bell_look"
+    )
+    at = models.DateTimeField(default=timezone.now)
+
+    def __str__(self) -> str:
+        return f"looked at {self.at:%d %b %H:%M}"
+
+
 def news_of_threads(user: Any, threads: Iterable[UUID]) -> dict[UUID, int | None]:
     """Return how many messages of threads are new to a person; None where they never looked."""
     found: dict[UUID, int | None] = dict.fromkeys(threads)

@@ -20,6 +20,7 @@ from memory.models.swift import FromNow, swap
 from .audit import AuditEntry as AuditEntry
 from .changes import AgentChange as AgentChange
 from .failures import SignInFailure as SignInFailure
+from .looks import BellLook as BellLook
 from .looks import MemoryLook as MemoryLook
 from .looks import ThreadLook as ThreadLook
 from .tokens import Token as Token

@@ -20,6 +20,7 @@ from agents.models import (
     AgentChange,
     AgentProfile,
     AuditEntry,
+    BellLook,
     MemoryLook,
     SignInFailure,
     ThreadLook,
@@ -232,3 +233,11 @@ class MemoryLookAdmin(LookAdmin):
     lab_rows = made_for_labs("record__resource")
     list_display = ("user", "record", "through", "since", "at")
     list_select_related = ("user", "record")
+
+
+@register(BellLook)
+class BellLookAdmin(LookAdmin):
+    """Show when people looked at the bell."""
+
+    list_display = ("user", "at")
+    list_select_related = ("user",)

@@ -9,7 +9,7 @@ from uuid import UUID
 from django.db.models import QuerySet
 from django.db.models.functions import Greatest
 
-from agents.looks import VISIT, MemoryLook, ThreadLook
+from agents.looks import VISIT, BellLook, MemoryLook, ThreadLook
 from memory.models import MemoryRecord, Thread
 
 if TYPE_CHECKING:
@@ -57,6 +57,11 @@ def look_at_all_memories(user: User, records: QuerySet[MemoryRecord], at: dateti
     """Note that nothing of these memories is new to a person any more."""
     ends = records.order_by().values_list("pk", "revision")
     _move_all(MemoryLook, user, "record_id", list(ends), at, "since")
+
+
+def look_at_bell(user: User, at: datetime) -> None:
+    """Note that nothing of the bell is new to a person any more."""
+    BellLook.objects.update_or_create(user=user, defaults={"at": at})
 
 
 def _move_all(

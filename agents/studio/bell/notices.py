@@ -47,7 +47,7 @@ class Notice:
 
 
 class Notices:
-    """Read a person's notices; new are those since they looked."""
+    """Read a person's notices; new are those since they looked, or else since they signed in."""
 
     def __init__(self, user: Any, now: datetime, looked_at: datetime | None) -> None:
         self.user = user

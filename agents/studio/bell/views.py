@@ -7,22 +7,21 @@ from typing import Any
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.utils import timezone
-from django.utils.dateparse import parse_datetime
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_GET, require_POST
 
+from agents.access import author
+from agents.looks import BellLook
+from agents.services.look import look_at_bell
 from agents.studio.hub import MOST_SCOPES
 from agents.studio.respond import HEADER, respond
 
 from .notices import Notices
 
-#: Of the session: when the bell was looked at last. Without it, all since signing in is new.
-LOOKED_AT = "bell_looked_at"
-
 
 def _notices(request: HttpRequest) -> Notices:
-    looked_at = parse_datetime(request.session.get(LOOKED_AT, ""))
-    return Notices(request.user, timezone.now(), looked_at)
+    look = BellLook.objects.filter(user=author(request)).first()
+    return Notices(request.user, timezone.now(), look.at if look else None)
 
 
 @never_cache
@@ -50,7 +49,7 @@ def mark(request: HttpRequest) -> HttpResponse:
 @require_POST
 def looked(request: HttpRequest) -> HttpResponse:
     """Note that nothing of the bell is new any more."""
-    request.session[LOOKED_AT] = timezone.now().isoformat()
+    look_at_bell(author(request), timezone.now())
     if request.headers.get("HX-Request"):
         return HttpResponse(status=204)
     return redirect("bell")

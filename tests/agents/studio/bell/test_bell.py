@@ -95,6 +95,12 @@ def test_what_was_seen_is_not_new(signed_in, thread):
     assert '<b class="num">1</b>' in mark(signed_in)
 
 
+def test_what_was_seen_in_one_browser_is_not_new_in_another(signed_in, ada, thread):
+    failed(thread)
+    signed_in.post("/bell/looked")
+    assert "<b" not in mark(client_of(ada))
+
+
 def test_what_happened_before_signing_in_is_not_new(signed_in, thread, ada):
     failed(thread, finished_at=ada.last_login - timedelta(hours=1))
     assert "✕ Answer failed" in shown(signed_in)
