@@ -17,6 +17,7 @@ from memory.services.anew import anew
 from memory.services.blank import ERASED
 from memory.services.change import Refused
 from memory.services.erase import Erased
+from memory.services.forks import Span, copies_of
 
 from ..models import RequestSnapshot, Turn, TurnQuerySet
 from .attach import waiting
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
 
 Status = Turn.Status
 BUSY = "An answer is being written in this conversation. Stop it first."
+BUSY_COPY = "An answer is being written in “{}”, which has copies of these messages. Stop it first."
 
 
 @anew
@@ -43,9 +45,12 @@ def erase_messages(
 ) -> Erased:
     """Destroy messages of a thread, with all memory, prompts and requests that hold them.
 
-    Raises Refused when there are none, or a turn of the conversation is running.
+    Raises Refused when there are none, or a turn of the conversation is running, or of one whose
+    copies go with them: who answers has the text at hand, and would send it with the next step.
     """
     _idle(thread_id)
+    if copies:
+        _idle_copies(thread_id, first, last)
     report = memory.erase_messages(
         thread_id, first, last, copies=copies, keep=waiting(), author=author, reason=reason
     )
@@ -73,11 +78,13 @@ def erase_thread(
     reason: str = "",
     idle_since: datetime | None = None,
 ) -> Erased:
-    """Destroy a conversation with everything about it. Raises Refused while a turn runs.
+    """Destroy a conversation with everything about it. Raises Refused as ``erase_messages`` does.
 
     With ``idle_since`` also when anything happened in it from then on, or a prompt waits.
     """
     _idle(thread_id)
+    if copies:
+        _idle_copies(thread_id)
     own = Turn.objects.filter(thread=thread_id)
     turns, blocks = own.count(), _blocks(RequestSnapshot.objects.filter(turn__in=own))
     requests, files = RequestSnapshot.objects.filter(turn__in=own).count(), _files(own)
@@ -177,11 +184,21 @@ def _take_back(turns: TurnQuerySet) -> None:
         raise Refused(BUSY)
 
 
-def _idle(thread_id: UUID) -> None:
+def _idle(thread_id: UUID, why: str = BUSY) -> None:
     # Whoever begins a turn takes it first, then the thread: so does who erases.
     taken = _open(thread_id).select_for_update()
     if Status.RUNNING in set(taken.values_list("status", flat=True)):
-        raise Refused(BUSY)
+        raise Refused(why)
+
+
+def _idle_copies(thread_id: UUID, first: int = 1, last: int | None = None) -> None:
+    thread = Thread.objects.filter(pk=thread_id).first()
+    if thread is None:
+        return
+    span = Span(thread_id, first, thread.last_position if last is None else last)
+    for copy in copies_of(span):
+        if copy.thread != thread_id:
+            _idle(copy.thread, BUSY_COPY.format(Thread.objects.get(pk=copy.thread)))
 
 
 def _last_look(thread_id: UUID, idle_since: datetime | None) -> None:

@@ -1,5 +1,8 @@
+from uuid import uuid4
+
 import pytest
 from django.core.files.uploadedfile import SimpleUploadedFile
+from django.utils import timezone
 
 from agents.models import RequestSnapshot, Turn
 from agents.om.turns import check_turns, stored_turns
@@ -100,6 +103,20 @@ def test_a_line_goes_with_the_requests_that_held_it(world, done):
 def test_nothing_is_erased_while_an_answer_is_written(world, turns, erase):  # noqa: F811
     with pytest.raises(Refused, match="Stop it first"):
         erase(world.thread.pk)
+
+
+@pytest.mark.parametrize("erase", [erase_messages, erase_thread])
+def test_nothing_is_erased_while_an_answer_is_written_over_a_copy(world, done, erase):
+    """Who writes it has the text at hand, and would send it with the next step."""
+    child = fork(world.thread.pk, 6)
+    done.filter(thread=world.thread, number=2).update(
+        status="running", lease_token=uuid4(), lease_expires_at=timezone.now(), finished_at=None
+    )
+
+    with pytest.raises(Refused, match=f"in “{world.thread}”, which has copies"):
+        erase(child.pk)
+    assert held("bees") != []
+    erase(child.pk, copies=False)
 
 
 def test_a_thread_goes_with_its_turns_and_requests(world, done):
