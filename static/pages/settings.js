@@ -1,5 +1,5 @@
 "use strict";
-// Redraw the preview as one types, and put answers of buttons with data-into in their place.
+// Redraw the preview as one types.
 (() => {
   const { one, all, on, post, swap, say } = window.studio;
   let waiting = 0, asked = 0;
@@ -33,23 +33,8 @@
   on("input", soon);
   on("change", soon);
 
-  const into = async (button) => {
-    const place = one(button.dataset.into), form = button.form;
-    place.textContent = button.dataset.busy || "Asking the model…";
-    button.setAttribute("aria-disabled", "true");
-    try {
-      const answer = await post(button.formAction, new FormData(form, button));
-      const text = await answer.text();
-      if (answer.headers.get("Content-Type")?.startsWith("text/html") && answer.status !== 403) place.innerHTML = text;
-      else place.textContent = `This did not work (${answer.status}).`;
-    } catch { place.textContent = "The server cannot be reached."; } finally { button.removeAttribute("aria-disabled"); }
-  };
   on("submit", (e) => {
-    const button = e.submitter;
-    if (button?.id === "preview-button") { e.preventDefault(); preview(button.form); }
-    if (!button?.dataset.into) return;
-    e.preventDefault();
-    if (button.getAttribute("aria-disabled") !== "true") into(button);
+    if (e.submitter?.id === "preview-button") { e.preventDefault(); preview(e.submitter.form); }
   });
   one("#refusal")?.focus();
 })();

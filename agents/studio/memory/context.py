@@ -10,6 +10,7 @@ from django.urls import reverse
 
 from agents import words
 from agents.markers import Fact, LineShown, doing, facts, state_and_words
+from agents.studio.memory.ask import Told, asks_of
 from agents.studio.memory.changes import compared, counts_of
 from agents.studio.memory.diff import DROPPED
 from agents.studio.memory.editor import KINDS, Typed, cost_of, editor_of
@@ -76,9 +77,10 @@ def context_of(
     refusal: str = "",
     stale: Stale | None = None,
     note: Typed | None = None,
+    told: Told | None = None,
 ) -> dict[str, Any]:
     """Return what the page shows; what was typed and refused comes with why."""
-    body = body_of(reading)
+    body, found = body_of(reading), answer_of(reading)
     known: dict[str, Any] = {
         "asked": reading.asked,
         "record": reading.record,
@@ -86,7 +88,9 @@ def context_of(
         "list": listed(reading),
         "links": links_of(reading),
         "shown": shown_revision(reading),
-        "answer": answer_of(reading),
+        "answer": found,
+        "asks": asks_of(reading) if found and found.count else "",
+        "told": told,
         "erased": [_erased(reading, row) for row in reading.erased],
         "editable": editable and reading.is_latest,
         "mayedit": editable,

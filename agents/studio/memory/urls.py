@@ -2,12 +2,13 @@
 
 from django.urls import path
 
-from agents.studio.memory import actions, views
+from agents.studio.memory import actions, asking, views
 
 urlpatterns = [
     path("of/<slug:key>/", views.of_resource, name="memory-of"),
     path("<uuid:thread_id>/", views.memory, name="memory"),
     path("<uuid:thread_id>/raw", views.raw, name="memory-raw"),
+    path("<uuid:thread_id>/ask", asking.ask_model, name="memory-ask"),
     path("<uuid:thread_id>/note", actions.note, name="memory-note"),
     *(
         path(f"<uuid:thread_id>/{operation}", actions.operate, {"operation": operation})

@@ -78,7 +78,12 @@ def page_of(
     return respond(
         request,
         PAGE,
-        {**context, "keys": KEYS, "most_at_once": MOST_AT_ONCE},
+        {
+            **context,
+            "may_ask": may(request.user, Right.CHAT, reading.thread.resource),
+            "keys": KEYS,
+            "most_at_once": MOST_AT_ONCE,
+        },
         page="memory",
         regions=REGIONS,
         watch=watch,
