@@ -38,7 +38,7 @@ def test_a_scenario_written_is_the_same_when_read_again():
 
 def test_every_kind_of_step_that_is_written_is_the_same_when_read_again():
     bare = {"pane": "A", "text": "said", "line": "said", "isolated": "said", "actor": "slow"}
-    bare |= {"by": "B", "texts": ["one", "two"]}
+    bare |= {"by": "B", "texts": ["one", "two"], "minutes": 90}
     for kind in KINDS.values():
         step = kind(**{name: bare[name] for name in kind.model_fields if name in bare})
         (item,) = yaml.safe_load(yaml.safe_dump([step.written()]))
