@@ -27,7 +27,7 @@ from django.contrib.auth import get_user_model
 from django.contrib.sessions.backends.db import SessionStore
 from django.utils import timezone
 
-from agents.aside import for_pages
+from agents.aside import at_the_door
 from memory.models import MemoryRecord, Resource, Thread
 
 logger = logging.getLogger(__name__)
@@ -139,7 +139,7 @@ class Admissions:
     async def look(self) -> None:
         """Check in full whose standing is not what it was; take all others to be who they were."""
         began, guests = monotonic(), list(self._guests)
-        found = await for_pages(standings)({guest.seat for guest in guests})
+        found = await at_the_door(standings)({guest.seat for guest in guests})
         for guest in guests:
             standing = found.get(guest.seat)
             if standing is not None and standing == guest.standing:

@@ -20,7 +20,7 @@ from django.utils import timezone
 from agents import intents
 from agents.admissions import Seat, admissions
 from agents.allowed import allowed
-from agents.aside import for_pages
+from agents.aside import at_the_door
 from agents.limits import Reached, too_large_frame
 from agents.live import Rendered
 from agents.outgoing import Outgoing
@@ -72,7 +72,7 @@ class ChatConsumer(CountedConsumer):
         self.broken = 0
         self.outgoing = Outgoing(self._transmit)
         await self.accept()
-        code, wide = await for_pages(self._admission)()
+        code, wide = await at_the_door(self._admission)()
         if code:
             await self.close(code)
             return
@@ -182,7 +182,7 @@ class ChatConsumer(CountedConsumer):
     async def still_welcome(self) -> bool:
         """Check in full; close the socket of somebody who signed out or is no longer a member."""
         self.checked_at = monotonic()
-        return await self._welcomed(*await for_pages(self._admission)())
+        return await self._welcomed(*await at_the_door(self._admission)())
 
     async def _welcomed(self, code: int, wide: Sequence[UUID]) -> bool:
         if code:

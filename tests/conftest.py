@@ -11,7 +11,7 @@ from django.contrib.contenttypes.management import create_contenttypes
 from django.db import connections
 from django.db.models.signals import post_migrate
 
-from agents.aside import PAGES
+from agents.aside import DOORS, PAGES
 from agents.models import AgentProfile
 from agents.services.thread import start
 from memory import settled
@@ -89,7 +89,7 @@ def django_db_setup(django_db_setup):
     post_migrate.disconnect(dispatch_uid="django.contrib.auth.management.create_permissions")
     post_migrate.disconnect(create_contenttypes)
     yield
-    for executor in (SyncToAsync.single_thread_executor, PAGES):
+    for executor in (SyncToAsync.single_thread_executor, PAGES, DOORS):
         executor.submit(connections.close_all).result()
 
 

@@ -12,7 +12,7 @@ from urllib.parse import parse_qs
 from django.utils import timezone
 
 from agents.access import Role, resources_for, role_of, threads_for
-from agents.aside import for_pages
+from agents.aside import at_the_door
 from agents.consumers import (
     BROKEN,
     NOT_FOUND,
@@ -84,7 +84,7 @@ class StudioConsumer(CountedConsumer):
 
     async def _checked(self) -> int:
         self.checked_at = monotonic()
-        code: int = await for_pages(self._admission)()
+        code: int = await at_the_door(self._admission)()
         return code
 
     def _admission(self) -> int:
