@@ -19,9 +19,10 @@ from agents.services import turn as turns
 from agents.services.begin import begin
 from agents.services.send import BadPrompt, send, withdraw
 from memory.messages import user_prompt
-from memory.models import Cycle, Thread
+from memory.models import Cycle, Message, Thread
 from memory.services import sweep as memory_sweep
 from memory.services.append import append
+from memory.services.blank import ERASED
 from memory.services.change import Refused
 from memory.services.due import run_due
 from memory.services.prepare import prepare
@@ -188,6 +189,10 @@ class Play(people.People, demands.Demands):
         """Compare how a turn ended with what its model did."""
         with harness():
             turn = Turn.objects.filter(pk=running.turn.pk).first()
+            # Another process may have erased what it said, and with that why it failed.
+            erased = turn is not None and not turn.error and _is_erased(turn)
+        if erased:
+            return
         if turn is None or turn.lease_token != running.turn.lease_token:
             return
         if turn.status != Turn.Status.FAILED or turn.error in self.world.told:
@@ -382,6 +387,14 @@ class Play(people.People, demands.Demands):
         Turn.objects.running().update(**PAST)
         memory_sweep.sweep()
         agents_sweep.sweep()
+
+
+def _is_erased(turn):
+    """Tell whether any message of a turn was erased."""
+    rows = Message.objects.filter(thread=turn.thread_id, position__gte=turn.first_position or 1)
+    if turn.last_position is not None:
+        rows = rows.filter(position__lte=turn.last_position)
+    return rows.filter(text__contains=ERASED).exists()
 
 
 def _unless_answering(thread_id):
