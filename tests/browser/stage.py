@@ -28,7 +28,7 @@ from memory.messages import user_prompt  # noqa: E402
 from memory.publish import send  # noqa: E402
 from memory.services.append import append  # noqa: E402
 from omsite.asgi import application  # noqa: E402
-from omsite.server import Server  # noqa: E402
+from omsite.ending import EndingServer  # noqa: E402
 from tests.agents.play import Play, profile  # noqa: E402
 from tests.browser.world import make  # noqa: E402
 
@@ -88,7 +88,9 @@ def listen(stage, loop):
 
 def main(port):
     resource, _ = make()
-    server = Server(application=application, endpoints=[f"tcp:port={port}:interface=127.0.0.1"])
+    server = EndingServer(
+        application=application, endpoints=[f"tcp:port={port}:interface=127.0.0.1"]
+    )
     server.ready_callable = lambda: SystemThread(
         target=listen, args=(Stage(resource), asyncio.get_event_loop()), daemon=True
     ).start()

@@ -26,7 +26,7 @@ from memory.services.append import append  # noqa: E402
 from memory.services.configure import configure  # noqa: E402
 from memory.services.look import look  # noqa: E402
 from omsite.asgi import application  # noqa: E402
-from omsite.server import Server  # noqa: E402
+from omsite.ending import EndingServer  # noqa: E402
 from tests.browser.world import make  # noqa: E402
 
 SOON = timedelta(minutes=30)
@@ -122,7 +122,7 @@ def main(port, kind):
     if kind == "full":
         people_and_agents()
         fill(resource, profile)
-    Server(application=application, endpoints=[f"tcp:port={port}:interface=127.0.0.1"]).run()
+    EndingServer(application=application, endpoints=[f"tcp:port={port}:interface=127.0.0.1"]).run()
 
 
 if __name__ == "__main__":

@@ -150,8 +150,8 @@ def test_no_state_of_the_chat_keeps_people_out(site, visit, scheme):
     assert violations(page) == []
     page.goto(f"{site.url}/chat/?resource=shop")
     page.get_by_role("link", name="Stumbled", exact=True).click()
+    page.wait_for_selector("#turnbar .bad", timeout=SLOW)
     live(page)
-    assert page.locator("#turnbar .bad").is_visible()
     assert page.locator(".marker details[open]", has_text="did not answer in time").is_visible()
     assert violations(page) == []
     page.screenshot(path=SHOTS / f"chat-failed-{scheme}.png")
