@@ -215,7 +215,8 @@ class ChatConsumer(CountedConsumer):
         if code:
             return found
         user = self.scope["user"]
-        if "chat" not in self.rights:
+        # Asked anew and not of the page, whose rights another thread may just be looking at.
+        if "chat" not in (intents.rights_on(user, self.thread_id) or ()):
             raise intents.Refused("Your account may read this conversation, not write in it.")
         match frame:
             case {"type": "send", "text": str(text), "key": str(key)}:
