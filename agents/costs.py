@@ -11,6 +11,7 @@ from django.db.models import IntegerField, Q, QuerySet, Sum
 from django.db.models.fields.json import KeyTextTransform
 from django.db.models.functions import Cast, Coalesce
 from genai_prices import Usage, calc_price
+from pydantic_ai.usage import RunUsage
 
 from memory.tiers import OFFLINE, offline_mode
 
@@ -90,6 +91,13 @@ def price(model: str, input_tokens: int, output_tokens: int) -> Decimal | None:
         return calc_price(usage, name, provider_id=provider or None).total_price
     except (LookupError, ValueError):
         return None
+
+
+def of_run(model: str, usage: RunUsage) -> Decimal | None:
+    """Return what a run cost: what its provider says, else by the list; None when not known."""
+    if usage.cost is not None:
+        return usage.cost
+    return price(model, usage.input_tokens, usage.output_tokens)
 
 
 def words(cost: Decimal | None) -> str:

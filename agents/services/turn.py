@@ -215,8 +215,7 @@ def _used(model: str, usage: RunUsage) -> Used:
         return NOTHING
     read, wrote = usage.input_tokens, usage.output_tokens
     counts = {"requests": usage.requests, "input_tokens": read, "output_tokens": wrote}
-    cost = costs.price(model, read, wrote) if usage.cost is None else usage.cost
-    return Used(counts, model, cost)
+    return Used(counts, model, costs.of_run(model, usage))
 
 
 def _said(event: object) -> str | None:

@@ -77,15 +77,12 @@ async def ask(
 
 def _answered(name: str, result: AgentRunResult[Any], began: float) -> Trial:
     usage = result.usage
-    cost = usage.cost
-    if cost is None:
-        cost = costs.price(name, usage.input_tokens, usage.output_tokens)
     return Trial(
         True,
         str(result.output).strip() or "It answered with nothing.",
         words.since(began),
         f"{words.tokens(usage.input_tokens)} in, {words.tokens(usage.output_tokens)} out",
-        costs.words(cost),
+        costs.words(costs.of_run(name, usage)),
         tuple(_called(result.all_messages())),
     )
 

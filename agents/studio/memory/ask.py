@@ -71,15 +71,12 @@ async def ask(
     except Exception as error:  # noqa: BLE001 - whatever fails is told where the answer would be
         return _failed(llm.explain(error), began)
     usage = result.usage
-    cost = usage.cost
-    if cost is None:
-        cost = costs.price(model_name, usage.input_tokens, usage.output_tokens)
     return Told(
         True,
         tuple(_parts(result.output.strip() or "It answered with nothing.", hits)),
         words.since(began),
         f"{words.tokens(usage.input_tokens)} in, {words.tokens(usage.output_tokens)} out",
-        costs.words(cost),
+        costs.words(costs.of_run(model_name, usage)),
     )
 
 
