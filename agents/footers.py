@@ -10,9 +10,6 @@ from agents.models import Turn
 from agents.page import Scene
 from memory.models import Message
 
-#: The blocks of a request that memory wrote.
-OF_MEMORY = ("memory", "others", "reminder")
-
 
 @dataclass(frozen=True)
 class Footer:
@@ -31,11 +28,10 @@ def footers_of(scene: Scene) -> dict[int, Footer]:
         # The last reply belongs to the last request: the first ones may lie before the window.
         requests = reversed(scene.requests.get(turn.pk, ()))
         for position, request in zip(reversed(positions), requests, strict=False):
-            memory = sum(b["tokens"] for b in request.blocks if b["kind"] in OF_MEMORY)
             found[position] = Footer(
                 turn=turn.number,
                 used=words.tokens(request.total),
-                memory=words.tokens(memory) if memory else "",
+                memory=words.tokens(request.of_memory) if request.of_memory else "",
                 link=f"/context/{scene.thread_id}/requests/{turn.number}/?step={request.step}",
             )
     return found

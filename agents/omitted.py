@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from agents import words
 from agents.models import Turn
 from agents.page import Scene
+from agents.requested import WITHOUT_MEMORY, Request
 from memory.services.request import LEFT_OUT
-
-WITHOUT_MEMORY = "without memory: "
 
 
 @dataclass(frozen=True)
@@ -31,16 +30,20 @@ def omitted_in(scene: Scene) -> Iterator[Omitted]:
     One under way may still be asked again with less, so it says nothing yet.
     """
     for turn in reversed(scene.turns):
-        blocks = scene.unusual_requests.get(turn.pk, ())
-        if turn.first_position is None or turn.status == Turn.Status.RUNNING or not blocks:
+        if turn.first_position is None or turn.status == Turn.Status.RUNNING:
             continue
-        text = " ".join(_sentences(blocks))
+        text = " ".join(_sentences(_lacking(scene.requests.get(turn.pk, ()))))
         if text:
             link = f"/context/{scene.thread_id}/requests/{turn.number}/"
             yield Omitted(f"omitted-{turn.number}", turn.first_position, text, link)
 
 
-def _sentences(blocks: Sequence[dict[str, Any]]) -> Iterator[str]:
+def _lacking(requests: Sequence[Request]) -> Sequence[Mapping[str, Any]]:
+    """Return what the last request that lacked something says of it."""
+    return next((each.lacking for each in reversed(requests) if each.lacking), ())
+
+
+def _sentences(blocks: Sequence[Mapping[str, Any]]) -> Iterator[str]:
     dropped = [block for block in blocks if block["kind"] == LEFT_OUT]
     if dropped:
         spans = [_span(block["first"], block["last"]) for block in dropped]
@@ -54,7 +57,7 @@ def _sentences(blocks: Sequence[dict[str, Any]]) -> Iterator[str]:
         yield f"This request was sent without memory: {why}"
 
 
-def _bare(block: dict[str, Any]) -> tuple[str, str, str]:
+def _bare(block: Mapping[str, Any]) -> tuple[str, str, str]:
     return str(block.get("source", "")).partition(WITHOUT_MEMORY)
 
 

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import json
 from collections import defaultdict
-from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Sequence
 from datetime import datetime, timedelta
 from functools import cached_property, lru_cache
-from typing import Any, TypeVar
+from typing import TypeVar
 from uuid import UUID
 from zoneinfo import ZoneInfo
 
@@ -30,7 +30,8 @@ from pydantic import ValidationError
 
 from agents import known, shared
 from agents.extent import Coverage, Extent, Listed, threads_of
-from agents.models import AgentProfile, RequestSnapshot, Turn
+from agents.models import AgentProfile, Turn
+from agents.requested import Request, requests_of
 from agents.stamps import Stamp
 from memory.config import MemoryOptions, merged, problems
 from memory.models import Cycle, Line, MemoryRecord, Message, Observation, Revision, Thread
@@ -347,26 +348,16 @@ class Scene:
         return {each.pk: each for each in found.order_by("pk")}
 
     @cached_property
-    def requests(self) -> dict[UUID, list[RequestSnapshot]]:
-        """Return what the requests of each turn in the window held, by the turn's id, in order."""
+    def requests(self) -> dict[UUID, list[Request]]:
+        """Return the requests of each turn in the window, by the turn's id, in order."""
         shown = [t for t in self.turns if t.last_position is None or t.last_position >= self.first]
         if self.record is None or self.stamp is None:
-            return _requests([turn.pk for turn in shown])
+            return requests_of([turn.pk for turn in shown])
         # Nothing is sent any more for a turn that has ended.
         ended = [turn.pk for turn in shown if turn.finished_at is not None]
         under_way = [turn.pk for turn in shown if turn.started_at and turn.finished_at is None]
-        found = known.facts("requests", ended, self.place(()), _requests)
-        return found | (_requests(under_way) if under_way else {})
-
-    @cached_property
-    def unusual_requests(self) -> dict[UUID, list[dict[str, Any]]]:
-        """Return the blocks of each turn's last request that could not hold all it should."""
-        return {
-            turn: request.blocks
-            for turn, requests in self.requests.items()
-            for request in requests
-            if any(_is_unusual(block) for block in request.blocks)
-        }
+        found = known.facts("requests", ended, self.place(()), requests_of)
+        return found | (requests_of(under_way) if under_way else {})
 
     @_kept("cycle", windowed=True)
     def written(self) -> list[Observation]:
@@ -468,18 +459,6 @@ class Scene:
         before = Message.objects.filter(thread=self.thread_id, position__lt=self.first)
         newest = before.order_by("-position").values_list("position", flat=True)[:WINDOW]
         return min(newest, default=0)
-
-
-def _requests(turns: Collection[UUID]) -> dict[UUID, list[RequestSnapshot]]:
-    found: dict[UUID, list[RequestSnapshot]] = {turn: [] for turn in turns}
-    kept = RequestSnapshot.objects.filter(turn__in=turns)
-    for request in kept.only("turn_id", "step", "blocks", "total").order_by("step"):
-        found[request.turn_id].append(request)
-    return found
-
-
-def _is_unusual(block: Mapping[str, Any]) -> bool:
-    return block["kind"] == "left_out" or "without memory" in str(block.get("source", ""))
 
 
 def _lines(**only: bool) -> Prefetch[str, QuerySet[Line], str]:

@@ -9,7 +9,7 @@ from zoneinfo import ZoneInfo
 
 from agents import words
 from agents.models import RequestSnapshot
-from agents.omitted import WITHOUT_MEMORY
+from agents.requested import WITHOUT_MEMORY
 from agents.secrets import masked_text
 from agents.studio.context.ahead import NEXT, Ahead
 from agents.studio.context.asked import DROPPABLE, OPTIONS
