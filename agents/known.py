@@ -19,9 +19,10 @@ from uuid import UUID
 from memory.services.kept import Recent, recent
 
 Value = TypeVar("Value")
+Key = TypeVar("Key", bound=Hashable)
 
 #: How many rows are kept in all; one of them takes about two kilobytes.
-MOST_ROWS = 20_000
+MOST_ROWS = 40_000
 MOST_EVENTS = 8192
 
 #: Which parts of a stamp an event of a kind can have moved; of one not named here, all.
@@ -64,11 +65,11 @@ def fact(name: str, of: UUID, at: Hashable, read: Callable[[], Value]) -> Value:
 
 
 def facts(
-    name: str,
-    of: Iterable[UUID],
+    name: Hashable,
+    of: Iterable[Key],
     at: Hashable,
-    read: Callable[[Collection[UUID]], Mapping[UUID, Value]],
-) -> dict[UUID, Value]:
+    read: Callable[[Collection[Key]], Mapping[Key, Value]],
+) -> dict[Key, Value]:
     """Return what is known of several things at a place; those that are not are read at once."""
     found = {each: _facts.get((name, each)) for each in of}
     missing = [each for each, known in found.items() if known is None or known[0] != at]

@@ -29,6 +29,7 @@ from agents.extent import Listed, threads_of
 from agents.log import log_of, reply_words
 from agents.models import Turn
 from agents.page import Scene
+from agents.pieces import entry_html
 from agents.stamps import Stamp
 from memory.models import Message, Thread
 from memory.tiers import offline_mode
@@ -83,6 +84,9 @@ REGIONS: dict[str, tuple[str, ...]] = {
     "turn.closed": ("entries", "draft", "turnbar", "threads"),
 }
 
+#: Stands where a region has its pieces; the database takes no such character in any text.
+HOLE = "\0"
+
 #: What differs from one render to the next and is no news: clocks, and masked tokens of forms.
 _CLOCK = re.compile(r"(<time [^>]*data-(?:elapsed|ago)[^>]*>)[^<]*")
 _TOKEN = re.compile(r"(name=\"csrfmiddlewaretoken\" value=)\"[^\"]*\"")
@@ -90,11 +94,19 @@ _TOKEN = re.compile(r"(name=\"csrfmiddlewaretoken\" value=)\"[^\"]*\"")
 
 @dataclass(frozen=True)
 class Rendered:
-    """Hold the HTML of one region and the digest by which pages tell whether theirs is this."""
+    """Hold the HTML of one region and the digest by which pages tell whether theirs is this.
+
+    It is kept in parts: those of a log are shared by all of its versions.
+    """
 
     name: str
     etag: str
-    html: str
+    parts: tuple[str, ...]
+
+    @property
+    def html(self) -> str:
+        """Return the region whole."""
+        return "".join(self.parts)
 
     @property
     def partial(self) -> str:
@@ -150,10 +162,19 @@ def _rendered(name: str, context: Mapping[str, Any]) -> Rendered:
 def rendered(
     template: str, name: str, context: Mapping[str, Any], request: HttpRequest | None = None
 ) -> Rendered:
-    """Return a region rendered from a template, with its digest."""
-    html = get_template(template).render({"etag": "", **context}, request).strip()
-    etag = blake2s(_lasting(html).encode(), digest_size=6).hexdigest()
-    return Rendered(name, etag, html.replace('data-etag=""', f'data-etag="{etag}"', 1))
+    """Return a region rendered from a template, with its digest.
+
+    Where the template says so it has the pieces that the context holds, each rendered before.
+    """
+    known = {"etag": "", "hole": HOLE, **context}
+    html = get_template(template).render(known, request).strip()
+    before, _, after = html.partition(HOLE)
+    digest = blake2s(digest_size=6)
+    for part in (parts := (before, *context.get("pieces", ()), after)):
+        digest.update(_lasting(part).encode())
+    etag = digest.hexdigest()
+    head = before.replace('data-etag=""', f'data-etag="{etag}"', 1)
+    return Rendered(name, etag, (head, *parts[1:]))
 
 
 def _lasting(html: str) -> str:
@@ -254,7 +275,8 @@ def _title(scene: Scene) -> dict[str, Any]:
 
 
 def _entries(scene: Scene) -> dict[str, Any]:
-    return {"log": log_of(scene, hint="" if scene.messages else panel.first_hint(scene))}
+    log = log_of(scene, hint="" if scene.messages else panel.first_hint(scene))
+    return {"log": log, "pieces": [entry_html(entry) for entry in log.entries]}
 
 
 def _queue(scene: Scene) -> dict[str, Any]:

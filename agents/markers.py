@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from datetime import time as clock_time
 from typing import ClassVar
+from uuid import UUID
 from zoneinfo import ZoneInfo
 
 from agents import words
@@ -203,20 +204,78 @@ def triggered(trigger: str) -> str:
 
 def happened_in(scene: Scene) -> list[tuple[datetime, Marker]]:
     """Return the markers of cycles, activations and reflections, each with its time."""
-    happened = [(cycle.started_at, _cycle(scene, cycle)) for cycle in scene.cycles]
+    cycles, activations = _of_cycles(scene), _of_activations(scene)
+    happened = [(cycle.started_at, cycles[_key(cycle)]) for cycle in scene.cycles]
     for revision in scene.revisions:
-        shown = scene.shown_at.get(revision.number)
-        if revision.cause == Revision.Cause.ACTIVATE and shown:
-            happened.append((revision.created_at, _activation(scene, revision, shown)))
+        if revision.number in activations:
+            happened.append((revision.created_at, activations[revision.number]))
         elif revision.cause == Revision.Cause.REFLECT and revision.cycle_id:
             happened.append((revision.created_at, _condensed(scene, revision)))
     return happened
 
 
-def _cycle(scene: Scene, cycle: Cycle) -> Marker:
+_Key = tuple[Hashable, ...]
+
+
+def _key(cycle: Cycle) -> _Key:
+    return cycle.pk, cycle.status, cycle.finished_at
+
+
+def _of_cycles(scene: Scene) -> dict[_Key, Marker]:
+    cycles = {_key(cycle): cycle for cycle in scene.cycles}
+    lasting = [key for key, cycle in cycles.items() if _lasts(scene, cycle)]
+
+    def read(keys: Collection[_Key]) -> dict[_Key, Marker]:
+        some = [cycles[key] for key in keys]
+        written = [scene.written_by[each.pk] for each in some if each.pk in scene.written_by]
+        lines = _lines_of(written)
+        return {_key(cycle): _cycle(scene, cycle, lines) for cycle in some}
+
+    return scene.lasting("cycle", lasting, read) | read(cycles.keys() - set(lasting))
+
+
+def _lasts(scene: Scene, cycle: Cycle) -> bool:
+    """Tell whether a cycle has ended, what it wrote was read, and it is known where it belongs."""
+    written = scene.written_by.get(cycle.pk)
+    is_whole = written is not None or cycle.status != Cycle.Status.DONE
+    return cycle.finished_at is not None and is_whole and _range_end(cycle, written) is not None
+
+
+def _of_activations(scene: Scene) -> dict[int, Marker]:
+    """Return the markers of the activations that showed something of this thread, by revision."""
+    shown: dict[_Key, tuple[Revision, list[Observation]]] = {
+        (revision.number, *(each.pk for each in found)): (revision, found)
+        for revision in scene.revisions
+        if revision.cause == Revision.Cause.ACTIVATE
+        and (found := scene.shown_at.get(revision.number))
+    }
+
+    def read(keys: Collection[_Key]) -> dict[_Key, Marker]:
+        lines = _lines_of(each for key in keys for each in shown[key][1])
+        return {key: _activation(scene, *shown[key], lines) for key in keys}
+
+    markers = scene.lasting("activation", shown, read)
+    return {shown[key][0].number: marker for key, marker in markers.items()}
+
+
+_Lines = Mapping[UUID, Sequence[Line]]
+
+
+def _lines_of(observations: Iterable[Observation]) -> _Lines:
+    """Return the lines of observations as they were first written, by the observation."""
+    found: dict[UUID, list[Line]] = {each.pk: [] for each in observations}
+    if not found:
+        return found
+    first = Line.objects.filter(observation__in=found, replaces=None)
+    for line in first.order_by("ordinal", "id"):
+        found[line.observation_id].append(line)
+    return found
+
+
+def _cycle(scene: Scene, cycle: Cycle, of: _Lines) -> Marker:
     written = scene.written_by.get(cycle.pk)
     state, text = state_and_words(cycle, written)
-    lines, more = some(written.lines.all() if written else (), scene)
+    lines, more = some(of[written.pk] if written else (), scene)
     return Marker(
         key=f"cycle-{cycle.pk}",
         position=_position(scene, cycle, written),
@@ -269,12 +328,16 @@ def _again(scene: Scene, cycle: Cycle) -> str:
 
 
 def _position(scene: Scene, cycle: Cycle, written: Observation | None) -> int:
+    end = _range_end(cycle, written)
+    return position_at(scene, cycle.started_at) if end is None else end
+
+
+def _range_end(cycle: Cycle, written: Observation | None) -> int | None:
+    """Return the last message a cycle was about, as far as it says so."""
     if cycle.last_position is not None:
         return cycle.last_position
-    through = getattr(written, "sources_through", None)
-    if through is not None:
-        return int(through)
-    return position_at(scene, cycle.started_at)
+    through: int | None = getattr(written, "sources_through", None)
+    return through
 
 
 def position_at(scene: Scene, at: datetime) -> int:
@@ -305,10 +368,10 @@ def facts(cycle: Cycle, written: Observation | None) -> Iterator[Fact]:
         yield Fact("Messages", f"{cycle.first_position}–{cycle.last_position}")
 
 
-def _activation(scene: Scene, revision: Revision, shown: list[Observation]) -> Marker:
+def _activation(scene: Scene, revision: Revision, shown: list[Observation], of: _Lines) -> Marker:
     before, after = revision.message_tokens_before, revision.message_tokens_after
     count = len(shown)
-    lines, more = some([line for each in shown for line in each.lines.all()], scene)
+    lines, more = some([line for each in shown for line in of[each.pk]], scene)
     chunks = f"{count} chunk" if count == 1 else f"{count} chunks"
     why = _BRIEFLY.get(revision.trigger, revision.trigger)
     trigger = f" · {why}" if why else ""

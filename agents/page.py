@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from collections import defaultdict
-from collections.abc import Callable, Collection, Hashable, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
 from functools import cached_property, lru_cache
 from typing import TypeVar
@@ -56,6 +56,7 @@ HIDING = (Revision.Cause.FORGET,)
 
 
 Value = TypeVar("Value")
+Key = TypeVar("Key", bound=Hashable)
 Row = TypeVar("Row", bound=Model)
 
 
@@ -114,6 +115,16 @@ class Scene:
         # With the time zone lines move to other days, and are counted anew.
         zone = self.thread.resource.time_zone
         return record.pk, record.revision, record.epoch, zone, at, heard, own
+
+    def lasting(
+        self, what: str, of: Iterable[Key], read: Callable[[Collection[Key]], Mapping[Key, Value]]
+    ) -> dict[Key, Value]:
+        """Return what models did, read once: until people change memory it stays as it is."""
+        record = self.record
+        if record is None or self.stamp is None:
+            return dict(read(list(of)))
+        at = record.pk, record.epoch, self.thread.resource.time_zone
+        return known.facts((what, self.thread_id), of, at, read)
 
     @cached_property
     def state(self) -> State:
@@ -361,7 +372,7 @@ class Scene:
 
     @_kept("cycle", windowed=True)
     def written(self) -> list[Observation]:
-        """Return what the cycles wrote and the activations showed in the window, with lines."""
+        """Return what the cycles wrote and the activations showed in the window."""
         if self.record is None:
             return []
         shown = [r.number for r in self.revisions if r.cause == Revision.Cause.ACTIVATE]
@@ -372,7 +383,6 @@ class Scene:
             Observation.objects.filter(by_cycle | by_revision, record=self.record)
             .annotate(sources_through=Max("sources__last_position", filter=of_mine))
             .order_by("first_position", "id")
-            .prefetch_related(_lines(replaces__isnull=True))
         )
 
     @cached_property
@@ -394,7 +404,8 @@ class Scene:
     def chunks(self) -> list[Observation]:
         """Return the buffered observations with their lines, in order, this thread's first."""
         found = self._buffered.select_related("thread").order_by("thread", "first_position")
-        chunks = list(found.prefetch_related(_lines()))
+        lines = Prefetch("lines", Line.objects.order_by("ordinal", "id"))
+        chunks = list(found.prefetch_related(lines))
         return sorted(chunks, key=lambda chunk: chunk.thread_id != self.thread_id)
 
     @property
@@ -459,10 +470,6 @@ class Scene:
         before = Message.objects.filter(thread=self.thread_id, position__lt=self.first)
         newest = before.order_by("-position").values_list("position", flat=True)[:WINDOW]
         return min(newest, default=0)
-
-
-def _lines(**only: bool) -> Prefetch[str, QuerySet[Line], str]:
-    return Prefetch("lines", queryset=Line.objects.filter(**only).order_by("ordinal", "id"))
 
 
 @lru_cache(maxsize=256)

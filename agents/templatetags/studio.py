@@ -3,19 +3,15 @@
 from __future__ import annotations
 
 from datetime import datetime
-from functools import lru_cache
 
 from django import template
 from django.conf import settings
-from django.template.loader import get_template
 from django.utils import timezone
-from django.utils.safestring import SafeString, mark_safe
+from django.utils.safestring import SafeString
 
 from agents import words
-from agents.live import ThreadRow
-from agents.log import Entry
 from agents.markdown import render_markdown
-from agents.panel import Beside
+from agents.pieces import entry_html, row_html
 from agents.studio.as_api import Call, calls
 
 register = template.Library()
@@ -33,25 +29,8 @@ def ago(at: str) -> str:
     return words.ago(timezone.now(), datetime.fromisoformat(at))
 
 
-@register.filter
-@lru_cache(maxsize=8192)
-def entry_html(entry: Entry) -> SafeString:
-    """Return the HTML of one entry of a log.
-
-    Entries are frozen and most of a log is the same from one render to the next.
-    """
-    html = get_template(f"chat/entry.html#{entry.template}").render({"entry": entry})
-    return mark_safe(html)
-
-
-@register.filter
-@lru_cache(maxsize=8192)
-def row_html(row: ThreadRow | Beside) -> SafeString:
-    """Return the HTML of one row of a list.
-
-    Rows are frozen, and the pages of a resource list the same threads.
-    """
-    return mark_safe(get_template(f"chat/regions.html#{row.template}").render({"row": row}))
+register.filter("entry_html", entry_html)
+register.filter("row_html", row_html)
 
 
 @register.simple_tag(takes_context=True)

@@ -12,7 +12,7 @@ from agents.live import NAMES
 from agents.models import Turn
 from agents.services.thread import start
 from agents.stamps import stamps
-from memory.models import Line, MemoryRecord, Resource, Thread
+from memory.models import Cycle, Line, MemoryRecord, Resource, Thread
 from memory.services.sizes import move_to_zone
 from tests.agents.test_page import ran, talk, write
 
@@ -138,6 +138,36 @@ def test_what_moves_is_shown_whether_or_not_an_event_is_heard(eventful):
         act()
 
         assert shown(eventful)[0] == fresh(eventful)
+
+
+@pytest.mark.django_db
+def test_what_a_model_wrote_is_read_once_until_a_person_changes_memory(eventful):
+    record = MemoryRecord.objects.get()
+    shown(eventful)
+    Line.objects.update(text="Changed behind the page's back")
+
+    write(record, 41, 44, cycle=ran(record, last_position=44))
+    MemoryRecord.objects.update(revision=2)
+    assert shown(eventful)[0]["entries"] != fresh(eventful)["entries"]
+
+    MemoryRecord.objects.update(revision=3, epoch=1)
+    assert shown(eventful)[0] == fresh(eventful)
+
+
+@pytest.mark.django_db
+def test_a_cycle_that_comes_to_something_is_shown_anew(eventful):
+    record = MemoryRecord.objects.get()
+    cycle = ran(record, status="failed", last_position=44)
+    shown(eventful)
+    Cycle.objects.filter(pk=cycle.pk).update(status="running", finished_at=None)
+    assert shown(eventful)[0] == fresh(eventful)
+
+    Cycle.objects.filter(pk=cycle.pk).update(status="done", finished_at=timezone.now())
+    assert shown(eventful)[0] == fresh(eventful)
+    write(record, 41, 44, cycle=cycle)
+
+    MemoryRecord.objects.update(revision=2)
+    assert shown(eventful)[0] == fresh(eventful)
 
 
 @pytest.mark.django_db

@@ -57,10 +57,10 @@ async def test_a_page_just_loaded_is_not_sent_what_is_about_to_be_rendered_anew(
     def read(thread_id, names, heard):
         begun.set()
         go_on.wait()
-        return None, {name: live.Rendered(name, "new", "") for name in names}
+        return None, {name: live.Rendered(name, "new", ()) for name in names}
 
     room = Room(uuid4(), pause=0, read=read)
-    room.shown = {name: live.Rendered(name, "old", "") for name in ("title", "queue", "task")}
+    room.shown = {name: live.Rendered(name, "old", ()) for name in ("title", "queue", "task")}
     room.mark({"title"})
     await asyncio.to_thread(begun.wait)
     room.mark({"queue"})
@@ -107,7 +107,7 @@ async def test_what_was_heard_is_left_to_the_rows_where_they_may_say_that_it_is_
         begun.set()
         go_on.wait()
         read.append(set(names))
-        return None, {name: live.Rendered(name, "of rows", "") for name in names}
+        return None, {name: live.Rendered(name, "of rows", ()) for name in names}
 
     room, page = Room(uuid4(), pause=0, read=slowly), Page()
     room.members.add(page)
@@ -179,7 +179,7 @@ async def test_what_one_conversation_says_moves_all_pages_that_share_its_memory(
 
 
 async def test_a_room_that_is_rendering_does_not_show_what_was_rendered_for_it_elsewhere(thread):
-    late = live.Rendered("title", "old", "<h1>old</h1>")
+    late = live.Rendered("title", "old", ("<h1>old</h1>",))
     room, page = Room(thread.pk, pause=0), Page()
     room.members.add(page)
     room.mark({"title"})
