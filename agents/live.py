@@ -29,7 +29,7 @@ from agents.extent import Listed, threads_of
 from agents.log import log_of, reply_words
 from agents.models import Turn
 from agents.page import Scene
-from agents.pieces import entry_html
+from agents.pieces import entry_bytes
 from agents.stamps import Stamp
 from memory.models import Message, Thread
 from memory.tiers import offline_mode
@@ -88,25 +88,26 @@ REGIONS: dict[str, tuple[str, ...]] = {
 HOLE = "\0"
 
 #: What differs from one render to the next and is no news: clocks, and masked tokens of forms.
-_CLOCK = re.compile(r"(<time [^>]*data-(?:elapsed|ago)[^>]*>)[^<]*")
-_TOKEN = re.compile(r"(name=\"csrfmiddlewaretoken\" value=)\"[^\"]*\"")
+_CLOCK = re.compile(rb"(<time [^>]*data-(?:elapsed|ago)[^>]*>)[^<]*")
+_TOKEN = re.compile(rb"(name=\"csrfmiddlewaretoken\" value=)\"[^\"]*\"")
 
 
 @dataclass(frozen=True)
 class Rendered:
     """Hold the HTML of one region and the digest by which pages tell whether theirs is this.
 
-    It is kept in parts: those of a log are shared by all of its versions.
+    It is kept in parts, as UTF-8: those of a log are shared by all of its versions, and one
+    arrow would make a text twice as large.
     """
 
     name: str
     etag: str
-    parts: tuple[str, ...]
+    parts: tuple[bytes, ...]
 
     @property
     def html(self) -> str:
         """Return the region whole."""
-        return "".join(self.parts)
+        return b"".join(self.parts).decode()
 
     @property
     def partial(self) -> str:
@@ -168,20 +169,20 @@ def rendered(
     """
     known = {"etag": "", "hole": HOLE, **context}
     html = get_template(template).render(known, request).strip()
-    before, _, after = html.partition(HOLE)
+    before, _, after = html.encode().partition(HOLE.encode())
     digest = blake2s(digest_size=6)
     for part in (parts := (before, *context.get("pieces", ()), after)):
-        digest.update(_lasting(part).encode())
+        digest.update(_lasting(part))
     etag = digest.hexdigest()
-    head = before.replace('data-etag=""', f'data-etag="{etag}"', 1)
+    head = before.replace(b'data-etag=""', f'data-etag="{etag}"'.encode(), 1)
     return Rendered(name, etag, (head, *parts[1:]))
 
 
-def _lasting(html: str) -> str:
+def _lasting(html: bytes) -> bytes:
     """Return what is news in HTML; most regions have no clock, and looking for one takes long."""
-    if "data-elapsed" in html or "data-ago" in html:
-        html = _CLOCK.sub(r"\1", html)
-    return _TOKEN.sub(r"\1", html) if "csrfmiddlewaretoken" in html else html
+    if b"data-elapsed" in html or b"data-ago" in html:
+        html = _CLOCK.sub(rb"\1", html)
+    return _TOKEN.sub(rb"\1", html) if b"csrfmiddlewaretoken" in html else html
 
 
 def draft_of(scene: Scene, heard: Delta | None = None) -> dict[str, Any]:
@@ -276,7 +277,7 @@ def _title(scene: Scene) -> dict[str, Any]:
 
 def _entries(scene: Scene) -> dict[str, Any]:
     log = log_of(scene, hint="" if scene.messages else panel.first_hint(scene))
-    return {"log": log, "pieces": [entry_html(entry) for entry in log.entries]}
+    return {"log": log, "pieces": [entry_bytes(entry) for entry in log.entries]}
 
 
 def _queue(scene: Scene) -> dict[str, Any]:

@@ -19,9 +19,14 @@ if TYPE_CHECKING:
 
 
 @lru_cache(maxsize=8192)
+def entry_bytes(entry: Entry) -> bytes:
+    """Return the HTML of one entry of a log, as UTF-8."""
+    return get_template(f"chat/entry.html#{entry.template}").render({"entry": entry}).encode()
+
+
 def entry_html(entry: Entry) -> SafeString:
     """Return the HTML of one entry of a log."""
-    return mark_safe(get_template(f"chat/entry.html#{entry.template}").render({"entry": entry}))
+    return mark_safe(entry_bytes(entry).decode())
 
 
 @lru_cache(maxsize=8192)

@@ -11,7 +11,7 @@ HTML = re.compile(r"\[(.*?)\]")
 
 
 def region(name, version):
-    return Rendered(name, f"{name}:{version}", (f"[{name} {version}]",))
+    return Rendered(name, f"{name}:{version}", (f"[{name} {version}]".encode(),))
 
 
 class Wire:

@@ -179,7 +179,7 @@ async def test_what_one_conversation_says_moves_all_pages_that_share_its_memory(
 
 
 async def test_a_room_that_is_rendering_does_not_show_what_was_rendered_for_it_elsewhere(thread):
-    late = live.Rendered("title", "old", ("<h1>old</h1>",))
+    late = live.Rendered("title", "old", (b"<h1>old</h1>",))
     room, page = Room(thread.pk, pause=0), Page()
     room.members.add(page)
     room.mark({"title"})
