@@ -12,10 +12,12 @@ from celery.signals import (
     task_prerun,
     worker_init,
     worker_process_init,
+    worker_ready,
 )
 from django.conf import settings
 
 from omsite.processes import SENT_AT
+from omsite.thrift import be_thrifty
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "omsite.settings")
 
@@ -29,6 +31,11 @@ def _begin(**_: Any) -> None:
     from memory import tasks
 
     tasks.begin()
+
+
+def _spare(**_: Any) -> None:
+    """Take no more memory than what is held needs."""
+    be_thrifty()
 
 
 def _watch(**_: Any) -> None:
@@ -64,6 +71,7 @@ def _take_cause(task: Any, **_: Any) -> None:
 
 
 setup_logging.connect(_log, weak=False)
+worker_ready.connect(_spare, weak=False)
 before_task_publish.connect(_date, weak=False)
 before_task_publish.connect(_send_cause, weak=False)
 task_prerun.connect(_take_cause, weak=False)
