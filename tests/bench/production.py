@@ -1,6 +1,7 @@
 """Measure a production server as people meet it; one JSON line at the end.
 
-Usage: python -m tests.bench.production [--seconds 300] [--only crowd|watch|at-once|two]
+Usage: python -m tests.bench.production [--seconds 300] [--history 60]
+       [--only crowd|watch|at-once|two]
 
 Two web processes, a worker and beat, on a PostgreSQL and a Redis of their own; the pages are held
 open by a process of its own, whose share of a processor is reported.
@@ -100,6 +101,7 @@ class Bench:
         chatting, idle = self.options.chatting, self.options.idle
         talks, rests = self.threads(0, chatting), self.threads(chatting, 50)
         pages = [*talks, *(rests[n % len(rests)] for n in range(idle))]
+        self.site.run("-m", "tests.fleet.history", str(self.options.history), *talks)
         found = self._generated(pages, chatting, rests, rate=2.0)
         answered = self.postgres.rows(TIMES.format(until="finished_at", since="created_at"), talks)
         found["answered_ms"] = spread([seconds for (seconds,) in answered])
@@ -196,13 +198,18 @@ def main() -> None:
     parser.add_argument("--idle", type=int, default=500)
     parser.add_argument("--chatting", type=int, default=100)
     parser.add_argument("--every", type=float, default=10, help="seconds between two messages")
+    parser.add_argument(
+        "--history", type=int, default=60, help="messages the crowd has said before"
+    )
     parser.add_argument("--watching", type=int, default=200)
     parser.add_argument("--each", type=int, default=10, help="prompts of each of 50 threads")
     parser.add_argument("--delay", default="0.05", help="OM_OFFLINE_DELAY")
     parser.add_argument("--only", choices=ROWS, action="append")
     options = parser.parse_args()
     options.random = random.Random(1)
-    found: dict[str, Any] = {"seconds": options.seconds, "cores": os.cpu_count()}
+    found: dict[str, Any] = {
+        "seconds": options.seconds, "history": options.history, "cores": os.cpu_count()
+    }  # fmt: skip
     with (
         servers() as (postgres, redis),
         site(
