@@ -7,7 +7,8 @@ the revision of its record and the parts of the stamp that move whenever its row
 stamp it is read anew, and what was read a moment too late is only newer than its stamp says. Two
 processes whose clocks differ can leave a stamp as it was, so an event that is heard counts as a
 movement too. There is one fact of each name for a thread or a record: what has become old gives
-way to what is new, and does not pile up.
+way to what is new, and does not pile up. What models wrote is kept longer: until the epoch of its
+record rises, which is when people change memory.
 """
 
 from __future__ import annotations

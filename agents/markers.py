@@ -5,73 +5,13 @@ from __future__ import annotations
 from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from datetime import time as clock_time
 from typing import ClassVar
 from uuid import UUID
-from zoneinfo import ZoneInfo
 
 from agents import words
+from agents.lines import LineShown, some
 from agents.page import REFLECTS, Scene
-from memory.models import Cycle, Line, Observation, Revision, Thread
-
-MOST_LINES = 40
-
-
-@dataclass(frozen=True)
-class LineShown:
-    """Show one statement of the memory; ``messages`` is how many messages it rests on."""
-
-    id: str
-    kind: str
-    letter: str
-    rank: str
-    at: str
-    time: str
-    text: str
-    sub: bool
-    messages: int
-    pinned: bool
-    thread: str = ""
-    title: str = ""
-    page: str = ""
-
-
-SUB_POINT = "-> "
-
-_LETTERS = {
-    Line.Kind.HIGH: ("H", "high"),
-    Line.Kind.MEDIUM: ("M", "medium"),
-    Line.Kind.LOW: ("L", "low"),
-    Line.Kind.DONE: ("✓", "done"),
-    Line.Kind.PLAIN: ("·", "plain"),
-}
-
-
-def line_shown(line: Line, zone: ZoneInfo, of: Thread | None = None) -> LineShown:
-    """Return a stored line as the page shows it; ``of`` is the other conversation it is of."""
-    letter, rank = _LETTERS[Line.Kind(line.kind)]
-    said_at = line.said_at.astimezone(zone) if line.said_at else None
-    return LineShown(
-        id=str(line.pk),
-        kind=line.kind,
-        letter=letter,
-        rank=rank,
-        at=said_at.isoformat() if said_at else "",
-        # Midnight stands for a day whose hour nobody gave.
-        time=words.clock(said_at) if said_at and said_at.time() != clock_time.min else "",
-        text=line.text.removeprefix(SUB_POINT),
-        sub=line.text.startswith(SUB_POINT),
-        messages=_rests_on(line),
-        pinned=line.pinned,
-        thread=str(of.pk) if of else "",
-        title=str(of) if of else "",
-    )
-
-
-def _rests_on(line: Line) -> int:
-    if line.first_position is None or line.last_position is None:
-        return 0
-    return 1 + line.last_position - line.first_position
+from memory.models import Cycle, Line, Observation, Revision
 
 
 @dataclass(frozen=True)
@@ -205,7 +145,7 @@ def triggered(trigger: str) -> str:
 def happened_in(scene: Scene) -> list[tuple[datetime, Marker]]:
     """Return the markers of cycles, activations and reflections, each with its time."""
     cycles, activations = _of_cycles(scene), _of_activations(scene)
-    happened = [(cycle.started_at, cycles[_key(cycle)]) for cycle in scene.cycles]
+    happened = [(cycle.started_at, cycles[cycle.pk]) for cycle in scene.cycles]
     for revision in scene.revisions:
         if revision.number in activations:
             happened.append((revision.created_at, activations[revision.number]))
@@ -217,21 +157,23 @@ def happened_in(scene: Scene) -> list[tuple[datetime, Marker]]:
 _Key = tuple[Hashable, ...]
 
 
-def _key(cycle: Cycle) -> _Key:
-    return cycle.pk, cycle.status, cycle.finished_at
+def _key(scene: Scene, cycle: Cycle) -> _Key:
+    written = scene.written_by.get(cycle.pk)
+    return cycle.pk, cycle.status, cycle.finished_at, written and written.tokens
 
 
-def _of_cycles(scene: Scene) -> dict[_Key, Marker]:
-    cycles = {_key(cycle): cycle for cycle in scene.cycles}
+def _of_cycles(scene: Scene) -> dict[UUID, Marker]:
+    """Return the markers of cycles; one that has ended stays as it is."""
+    cycles = {_key(scene, cycle): cycle for cycle in scene.cycles}
     lasting = [key for key, cycle in cycles.items() if _lasts(scene, cycle)]
 
     def read(keys: Collection[_Key]) -> dict[_Key, Marker]:
-        some = [cycles[key] for key in keys]
-        written = [scene.written_by[each.pk] for each in some if each.pk in scene.written_by]
-        lines = _lines_of(written)
-        return {_key(cycle): _cycle(scene, cycle, lines) for cycle in some}
+        written = (scene.written_by.get(cycles[key].pk) for key in keys)
+        lines = _lines_of(each for each in written if each is not None)
+        return {key: _cycle(scene, cycles[key], lines) for key in keys}
 
-    return scene.lasting("cycle", lasting, read) | read(cycles.keys() - set(lasting))
+    markers = scene.lasting("cycle", lasting, read) | read(cycles.keys() - set(lasting))
+    return {cycles[key].pk: marker for key, marker in markers.items()}
 
 
 def _lasts(scene: Scene, cycle: Cycle) -> bool:
@@ -244,7 +186,7 @@ def _lasts(scene: Scene, cycle: Cycle) -> bool:
 def _of_activations(scene: Scene) -> dict[int, Marker]:
     """Return the markers of the activations that showed something of this thread, by revision."""
     shown: dict[_Key, tuple[Revision, list[Observation]]] = {
-        (revision.number, *(each.pk for each in found)): (revision, found)
+        (revision.number, *((each.pk, each.tokens) for each in found)): (revision, found)
         for revision in scene.revisions
         if revision.cause == Revision.Cause.ACTIVATE
         and (found := scene.shown_at.get(revision.number))
@@ -275,7 +217,7 @@ def _lines_of(observations: Iterable[Observation]) -> _Lines:
 def _cycle(scene: Scene, cycle: Cycle, of: _Lines) -> Marker:
     written = scene.written_by.get(cycle.pk)
     state, text = state_and_words(cycle, written)
-    lines, more = some(of[written.pk] if written else (), scene)
+    lines, more = some(of[written.pk] if written else (), scene.zone)
     return Marker(
         key=f"cycle-{cycle.pk}",
         position=_position(scene, cycle, written),
@@ -371,7 +313,7 @@ def facts(cycle: Cycle, written: Observation | None) -> Iterator[Fact]:
 def _activation(scene: Scene, revision: Revision, shown: list[Observation], of: _Lines) -> Marker:
     before, after = revision.message_tokens_before, revision.message_tokens_after
     count = len(shown)
-    lines, more = some([line for each in shown for line in of[each.pk]], scene)
+    lines, more = some([line for each in shown for line in of[each.pk]], scene.zone)
     chunks = f"{count} chunk" if count == 1 else f"{count} chunks"
     why = _BRIEFLY.get(revision.trigger, revision.trigger)
     trigger = f" · {why}" if why else ""
@@ -421,9 +363,3 @@ def _condensed(scene: Scene, revision: Revision) -> Marker:
         ),
         links=(revision_link(scene, revision.number),),
     )
-
-
-def some(lines: Iterable[Line], scene: Scene) -> tuple[tuple[LineShown, ...], int]:
-    """Return the first of some lines as the page shows them, and how many more there are."""
-    shown = [line_shown(line, scene.zone) for line in lines]
-    return tuple(shown[:MOST_LINES]), max(0, len(shown) - MOST_LINES)

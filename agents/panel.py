@@ -12,7 +12,8 @@ from typing import Any, ClassVar
 from django.urls import reverse
 
 from agents import words
-from agents.markers import LineShown, doing, line_shown, state_and_words
+from agents.lines import LineShown, line_shown
+from agents.markers import doing, state_and_words
 from agents.page import REFLECTS, Scene
 from agents.shared import Tail
 from memory.models import Cycle, Line, Observation, Thread

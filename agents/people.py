@@ -8,7 +8,8 @@ from datetime import datetime
 from typing import ClassVar
 
 from agents import words
-from agents.markers import Fact, Marker, happened_in, position_at, revision_link, some
+from agents.lines import some
+from agents.markers import Fact, Marker, happened_in, position_at, revision_link
 from agents.page import Scene
 from memory.models import Revision, Thread
 from memory.services.versions import came_back_to, undone
@@ -65,7 +66,7 @@ def _changes(scene: Scene) -> Iterator[tuple[datetime, Marker]]:
 
 def _marker(scene: Scene, revision: Revision) -> Marker:
     cause = Cause(revision.cause)
-    lines, more = some(scene.changed.get(revision.number, ()), scene)
+    lines, more = some(scene.changed.get(revision.number, ()), scene.zone)
     return Marker(
         key=f"revision-{revision.number}",
         position=position_at(scene, revision.created_at),

@@ -10,7 +10,8 @@ from django.utils import timezone
 from django.views.decorators.http import require_GET
 
 from agents.gauges import Bar, Gauge
-from agents.markers import Fact, LineShown, Marker
+from agents.lines import LineShown
+from agents.markers import Fact, Marker
 from agents.studio.respond import respond
 
 BADGES = {

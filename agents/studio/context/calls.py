@@ -8,7 +8,8 @@ from functools import cached_property
 from zoneinfo import ZoneInfo
 
 from agents import words
-from agents.markers import Fact, LineShown, line_shown, state_and_words, triggered
+from agents.lines import LineShown, line_shown
+from agents.markers import Fact, state_and_words, triggered
 from agents.secrets import masked_text
 from memory.models import Blob, Cycle, Line, Message, Observation
 

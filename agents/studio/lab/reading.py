@@ -16,9 +16,9 @@ from agents.lab.matrix import Cell, Row, Verdict, judge
 from agents.lab.models import Entry, Lab, Pane
 from agents.lab.requests import facts_of, reader, seats_of, sizes
 from agents.lab.spent import cap_of, spent_on
+from agents.lines import LineShown, line_shown
 from agents.log import Entry as LogEntry
 from agents.log import log_of
-from agents.markers import LineShown, line_shown
 from agents.page import Scene
 from memory.models import MemoryRecord, Thread
 

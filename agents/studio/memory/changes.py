@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 
-from agents.markers import SUB_POINT, LineShown
+from agents.lines import SUB_POINT, LineShown
 from agents.studio.memory.diff import (
     ADDED,
     DROPPED,

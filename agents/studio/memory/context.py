@@ -9,7 +9,8 @@ from typing import Any
 from django.urls import reverse
 
 from agents import words
-from agents.markers import Fact, LineShown, doing, facts, state_and_words
+from agents.lines import LineShown
+from agents.markers import Fact, doing, facts, state_and_words
 from agents.studio.memory.ask import Told, asks_of
 from agents.studio.memory.changes import compared, counts_of
 from agents.studio.memory.diff import DROPPED

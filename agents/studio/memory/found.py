@@ -12,7 +12,7 @@ from uuid import UUID
 from django.db.models import F, Q
 
 from agents import words
-from agents.markers import SUB_POINT, LineShown
+from agents.lines import SUB_POINT, LineShown
 from agents.shared import threads_in
 from agents.studio.memory.asked import Asked
 from agents.studio.memory.reading import Reading

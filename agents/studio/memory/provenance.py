@@ -12,7 +12,8 @@ from zoneinfo import ZoneInfo
 from django.db.models import Q
 
 from agents import words
-from agents.markers import Fact, LineShown, facts, line_shown
+from agents.lines import LineShown, line_shown
+from agents.markers import Fact, facts
 from agents.studio.memory.asked import Asked
 from agents.studio.memory.revisions import CAUSES
 from memory.models import Line, Message, Observation, Revision

@@ -8,7 +8,7 @@ from zoneinfo import ZoneInfo
 from django.db.models import Prefetch
 
 from agents import words
-from agents.markers import LineShown, line_shown
+from agents.lines import LineShown, line_shown
 from memory.models import Line, MemoryRecord, Observation, Revision
 
 MOST = 20

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from agents import words
-from agents.markers import LineShown, line_shown
+from agents.lines import LineShown, line_shown
 from agents.studio.memory.reading import Reading, place_of
 from memory.models import Line
 from memory.services.written import Piece

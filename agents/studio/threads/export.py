@@ -10,8 +10,8 @@ from typing import Any
 from zoneinfo import ZoneInfo
 
 from agents import words
+from agents.lines import line_shown
 from agents.log import named
-from agents.markers import line_shown
 from memory.models import Line, Message, Thread
 from memory.services.look import look
 from memory.stored import REFERENCES

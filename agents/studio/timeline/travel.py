@@ -14,7 +14,7 @@ from django.db.models import Max, Q, Sum
 
 from agents import words
 from agents.gauges import Bar, Gauge, Limits
-from agents.markers import LineShown, line_shown
+from agents.lines import LineShown, line_shown
 from agents.models import Turn
 from agents.studio.timeline.curves import Point, at_time
 from agents.studio.timeline.history import History
