@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import gc
 import logging
 from collections.abc import Awaitable, Callable
 from datetime import timedelta
@@ -25,10 +24,10 @@ from memory.services import sweep as cycles_sweep
 from memory.services.asked import carry_out
 from memory.services.due import run_due
 from memory.tasks import wake_workers
+from omsite.thrift import be_thrifty
 
 logger = logging.getLogger(__name__)
 
-COLLECT_AFTER = 10_000
 #: When what is kept no longer goes first, and how often then: not while a server starts.
 EXPIRE_AFTER = timedelta(minutes=2)
 EXPIRE_EVERY = timedelta(days=1)
@@ -96,15 +95,9 @@ async def _repeat(work: Callable[[], Awaitable[None]], every: timedelta) -> None
 
 
 def warm() -> None:
-    """Load what takes long, so that nobody waits for it, and look at it as here to stay.
-
-    A turn makes thousands of short-lived objects. To search all that is loaded for rubbish each
-    time was a tenth of what a turn cost.
-    """
+    """Load what takes long, so that nobody waits for it, and look at it as here to stay."""
     tokens.warm()
-    gc.collect()
-    gc.freeze()
-    gc.set_threshold(COLLECT_AFTER)
+    be_thrifty()
 
 
 def _sweep() -> None:

@@ -13,7 +13,6 @@ from twisted.internet import defer, reactor
 
 from omsite.background import Background
 from omsite.ending import END_SECONDS, EndingServer, end_within
-from omsite.thrift import be_thrifty
 
 SOCKET_SECONDS = 24 * 60 * 60
 
@@ -50,7 +49,6 @@ class Command(BaseCommand):
             raise CommandError(f"Port {port} is taken. Choose another one: make studio PORT=8001")
 
     def _ready(self, host: str, port: int) -> None:
-        be_thrifty()
         background = Background(asyncio.get_event_loop())
         background.start()
         _before_shutdown(background)
