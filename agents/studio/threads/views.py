@@ -117,7 +117,7 @@ def _page(request: HttpRequest, scope: Scope, *, status: int = 200, **more: Any)
         "memories": MEMORY,
         "updates": UPDATED,
         "agents": agents_of(scope.threads),
-        "profiles": [a for a in AgentProfile.objects.order_by("name") if not a.is_of_lab],
+        "profiles": _profiles(listed.threads),
         "rows": rows,
         "board": _board(rows) if filters.view else None,
         "views": [
@@ -143,6 +143,14 @@ def _page(request: HttpRequest, scope: Scope, *, status: int = 200, **more: Any)
         resource=scope.resource,
         status=status,
     )
+
+
+def _profiles(listed: Sequence[Thread]) -> list[AgentProfile]:
+    """Return whom one can begin with: who talked last in these threads, then who remembers."""
+    newest = max(listed, key=lambda thread: thread.last_active_at, default=None)
+    last = newest and newest.agent
+    profiles = [each for each in AgentProfile.objects.order_by("name") if not each.is_of_lab]
+    return sorted(profiles, key=lambda each: (each.slug != last, not each.remembers))
 
 
 def _board(rows: Sequence[Row]) -> list[tuple[str, list[Row]]]:

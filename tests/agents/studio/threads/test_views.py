@@ -8,7 +8,7 @@ from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
 from agents.gauges import panel_of
-from agents.models import Turn
+from agents.models import AgentProfile, Turn
 from agents.page import Scene
 from agents.services.remember import remember
 from agents.services.send import send
@@ -241,6 +241,22 @@ def test_a_title_that_is_too_long_is_refused_where_it_was_typed(signed_in, threa
     answer = signed_in.post(f"/chat/{thread.pk}/rename", {"title": "x" * 300}, headers=SCRIPT)
     assert answer.status_code == 422
     assert "at most 200 fit" in answer.content.decode()
+
+
+def test_who_was_talked_to_last_is_offered_first_and_then_who_remembers(
+    signed_in, resource, profile
+):
+    profile.name, profile.remembers = "Aloof", False
+    profile.save()
+    other = AgentProfile.objects.create(slug="other", name="Zoe", instructions="Help.")
+
+    def offered():
+        form = signed_in.get("/chat/").content.decode().rpartition('aria-label="New thread"')[2]
+        return re.findall(r'<option value="([^"]+)"', form)
+
+    assert offered()[:2] == [other.slug, profile.slug]
+    start(resource, profile)
+    assert offered()[:2] == [profile.slug, other.slug]
 
 
 def test_a_viewer_may_look_and_export_but_not_change(viewer, thread):
