@@ -3,7 +3,8 @@
 What a kill hits is not guessed: the process is stopped first (SIGSTOP), then looked at from
 outside, and killed (SIGKILL) only when it stands where it should; else it goes on (SIGCONT).
 
-- inside a turn, a cycle: the row says running, and still does after the death;
+- inside a turn, a cycle: the row says running, and nothing is being written that could end it
+  although nobody can read it yet, so that it still does after the death;
 - between two writes: the process is inside a write transaction. SQLite tells by the lock of
   the write-ahead log, PostgreSQL by the backend's transaction id, which it has only once it
   has written, while it waits for its client.
@@ -29,6 +30,7 @@ from tests.keyboard import hear_ctrl_c
 
 ROOT = Path(__file__).resolve().parents[2]
 KINDS = ["cycle"] * 3 + ["turn"] * 3 + ["write"] + ["any"] * 3
+TABLES = {"cycle": "memory_cycle", "turn": "agents_turn"}
 PATIENCE = 120
 GLANCE = 0.001
 WORLD = """
@@ -152,13 +154,10 @@ class Trial:
             return False
 
     def _stands(self, child, kind):
-        if kind == "cycle":
-            return self.running("memory_cycle")
-        if kind == "turn":
-            return self.running("agents_turn")
-        if kind == "write":
-            return self.database.writing(child.pid)
-        return True
+        if kind == "any":
+            return True
+        writes = self.database.writing(child.pid)
+        return writes if kind == "write" else not writes and self.running(TABLES[kind])
 
     def _evidence(self, kind, write):
         """Say what the process died in the middle of: its rows stand as it left them.
@@ -169,8 +168,7 @@ class Trial:
         return {
             "kind": kind,
             "stored": self.stored(),
-            "cycle": self.running("memory_cycle"),
-            "turn": self.running("agents_turn"),
+            **{kind: self.running(table) for kind, table in TABLES.items()},
             "write": write,
         }
 
