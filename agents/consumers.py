@@ -177,6 +177,8 @@ class ChatConsumer(CountedConsumer):
         if self.in_doubt and not await self.still_welcome():
             return
         self.sent = {name: etag for name, etag in etags.items() if isinstance(etag, str)}
+        if self.outgoing is not None:
+            self.outgoing.has(self.sent)
         await self.offer(self.room.differing(self.sent))
 
     async def still_welcome(self) -> bool:

@@ -5,9 +5,10 @@ Theory of operation
 A page consists of regions. Each is rendered from rows alone and carries a digest of its own
 HTML, its *etag*. An event marks the regions it can change; after a moment they are rendered in
 one database hop, once per thread and process, and whoever shows another etag is sent them
-whole. Nothing depends on an event: a lost one is found by the watch, which compares a small
-*stamp* of every open thread with the one each region was rendered at; a doubled one changes
-nothing; a lost frame is found by the page, which tells its etags now and then.
+whole, or of a log what changed since the version it shows (`agents/patches.py`). Nothing depends
+on an event: a lost one is found by the watch, which compares a small *stamp* of every open thread
+with the one each region was rendered at; a doubled one changes nothing; a lost frame is found by
+the page, which tells its etags now and then.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Collection, Iterable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from hashlib import blake2s
 from typing import Any, ClassVar
@@ -93,6 +94,15 @@ _TOKEN = re.compile(rb"(name=\"csrfmiddlewaretoken\" value=)\"[^\"]*\"")
 
 
 @dataclass(frozen=True)
+class Patch:
+    """Hold what makes a region of its version before, and what its element says of it then."""
+
+    base: str
+    html: str
+    attributes: Mapping[str, str]
+
+
+@dataclass(frozen=True)
 class Rendered:
     """Hold the HTML of one region and the digest by which pages tell whether theirs is this.
 
@@ -103,6 +113,9 @@ class Rendered:
     name: str
     etag: str
     parts: tuple[bytes, ...]
+    #: The ids of the parts between the first and the last, where there are such.
+    keys: tuple[str, ...] = ()
+    patch: Patch | None = field(default=None, compare=False, repr=False)
 
     @property
     def html(self) -> str:
@@ -165,17 +178,19 @@ def rendered(
 ) -> Rendered:
     """Return a region rendered from a template, with its digest.
 
-    Where the template says so it has the pieces that the context holds, each rendered before.
+    Where the template says so it has the pieces that the context holds by their ids, each rendered
+    before.
     """
     known = {"etag": "", "hole": HOLE, **context}
     html = get_template(template).render(known, request).strip()
     before, _, after = html.encode().partition(HOLE.encode())
+    pieces: Mapping[str, bytes] = context.get("pieces", {})
     digest = blake2s(digest_size=6)
-    for part in (parts := (before, *context.get("pieces", ()), after)):
+    for part in (before, *pieces.values(), after):
         digest.update(_lasting(part))
     etag = digest.hexdigest()
     head = before.replace(b'data-etag=""', f'data-etag="{etag}"'.encode(), 1)
-    return Rendered(name, etag, (head, *parts[1:]))
+    return Rendered(name, etag, (head, *pieces.values(), after), tuple(pieces))
 
 
 def _lasting(html: bytes) -> bytes:
@@ -277,7 +292,7 @@ def _title(scene: Scene) -> dict[str, Any]:
 
 def _entries(scene: Scene) -> dict[str, Any]:
     log = log_of(scene, hint="" if scene.messages else panel.first_hint(scene))
-    return {"log": log, "pieces": [entry_bytes(entry) for entry in log.entries]}
+    return {"log": log, "pieces": {entry.key: entry_bytes(entry) for entry in log.entries}}
 
 
 def _queue(scene: Scene) -> dict[str, Any]:

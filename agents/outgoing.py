@@ -3,7 +3,9 @@
 A page whose network is slow, or whose tab sleeps, must not hold up the others nor fill the
 server's memory. Whoever has something for a page leaves it here and goes on. Regions wait under
 their name, so that a newer one takes the place of an older: however long a page does not read, it
-has at most one of each coming, which all pages of a room share. Answers wait in order, and few.
+has at most one of each coming, which all pages of a room share. What a page was sent before is
+known when the next leaves, so that of a long region it is told only what changed, if that is what
+it has. Answers wait in order, and few.
 """
 
 from __future__ import annotations
@@ -32,6 +34,7 @@ class Outgoing:
         self._most = most
         self._answers: deque[tuple[str, Mapping[str, Any]]] = deque()
         self._regions: dict[str, Rendered] = {}
+        self._sent: dict[str, str] = {}
         self._sending: asyncio.Task[None] | None = None
 
     @property
@@ -43,6 +46,10 @@ class Outgoing:
         """Send regions soon, in one frame with what else changes until then."""
         self._regions.update((each.name, each) for each in regions)
         self._wake()
+
+    def has(self, etags: Mapping[str, str]) -> None:
+        """Take what the page says it shows for what it was sent."""
+        self._sent = dict(etags)
 
     def say(self, kind: str, **fields: Any) -> bool:
         """Send an answer soon; return False, with nothing kept, when too many wait."""
@@ -81,4 +88,15 @@ class Outgoing:
         if self._answers:
             return self._answers.popleft()
         regions, self._regions = self._regions, {}
-        return "render", {"content": "".join(each.partial for each in regions.values())}
+        content: list[str] = []
+        patched: dict[str, Mapping[str, str]] = {}
+        for name, region in regions.items():
+            patch = region.patch
+            if patch is not None and self._sent.get(name) == patch.base:
+                content.append(patch.html)
+                patched[name] = {"base": patch.base, **patch.attributes}
+            else:
+                content.append(region.partial)
+            self._sent[name] = region.etag
+        fields: dict[str, Any] = {"content": "".join(content)}
+        return "render", {**fields, "patched": patched} if patched else fields

@@ -17,7 +17,7 @@ from weakref import WeakKeyDictionary
 
 from django.utils import timezone
 
-from agents import known, live
+from agents import known, live, patches
 from agents.aside import for_pages
 from agents.live import BESIDE, NAMES, REGIONS, Delta, Rendered
 from agents.stamps import Stamp, stamps
@@ -187,7 +187,7 @@ class Room:
         rendered: dict[str, Rendered]
         stamp, rendered = await for_pages(self._read)(self.thread_id, names, self._heard)
         self.rendered_at.update(dict.fromkeys(names, stamp))
-        return rendered
+        return {name: patches.since(self.shown.get(name), new) for name, new in rendered.items()}
 
     async def _offer(self, regions: Sequence[Rendered]) -> None:
         await asyncio.gather(*(member.offer(regions) for member in list(self.members)))

@@ -135,6 +135,11 @@
     body.set("csrfmiddlewaretoken", token());
     return heard(await fetch(url, { ...options, method: "POST", body, headers: { "HX-Request": "true" } }));
   };
+  let patched = [];
+  const patch = () => {
+    for (const [id, { base, ...attributes }] of patched) for (const [name, value] of Object.entries(attributes)) one(`#${id}`).setAttribute(name, value);
+    patched = [];
+  };
   const swap = (text) => htmx.swap({ sourceElement: one("#studio"), target: one("#studio"), swap: "none", text });
 
   // ---- regions: ask again for this page's address, and take what differs
@@ -299,11 +304,14 @@
     const news = ["moved", "render", "watching"].includes(frame.type);
     if (news) updates += 1;
     if (news && paused) { e.preventDefault(); waiting += 1; judge(); return; }
+    // What changed of a region is of use only to who has the version before.
+    patched = Object.entries(frame.patched || {});
+    if (patched.some(([id, { base }]) => one(`#${id}`)?.dataset.etag !== base)) { e.preventDefault(); patched = []; transmit({ type: "have", etags: etags() }); return; }
     if (news) ringSoon();
     if (news && frame.type !== "render") refresh();
     run("frame", frame);
   });
-  on("htmx:after:swap", () => { tick(); hear(true); run("swap"); });
+  on("htmx:after:swap", () => { patch(); tick(); hear(true); run("swap"); });
   on("studio:done", (e) => { if (e.target.matches("[data-bell]")) ring(); });
   on("submit", (e) => { if (e.target.matches("form[data-ajax]")) { e.preventDefault(); submit(e.target, e.submitter); } });
   on("input", (e) => { if (e.target.id === "finder-field") find(); });

@@ -2,8 +2,9 @@
 
 import asyncio
 import re
+from dataclasses import replace
 
-from agents.live import Rendered
+from agents.live import Patch, Rendered
 from agents.outgoing import MOST_ANSWERS, Outgoing
 from agents.rooms import Room
 
@@ -63,6 +64,30 @@ async def test_what_changes_while_a_page_reads_one_frame_comes_in_the_next():
         ("render", ["draft 1"]),
         ("render", ["draft 999", "gauges 999"]),
     ]
+
+
+async def test_who_has_the_version_before_is_sent_what_changed_and_others_the_whole():
+    first, third = (region("entries", version) for version in (1, 3))
+    patch = Patch(first.etag, "[entries 1 to 2]", {"data-etag": "entries:2"})
+    second, frames = replace(region("entries", 2), patch=patch), []
+
+    async def send(kind, content, patched=None):
+        frames.append((HTML.findall(content), patched))
+
+    for shown, has in (([first, second], {}), ([second], {"entries": first.etag}), ([second], {})):
+        outgoing = Outgoing(send)
+        outgoing.has(has)
+        for each in [*shown, third]:
+            outgoing.show([each])
+            await outgoing.settle(1)
+
+    told = ["entries 1 to 2"], {"entries": {"base": "entries:1", "data-etag": "entries:2"}}
+    whole = ["entries 2"], None
+    assert frames == [
+        (["entries 1"], None), told, (["entries 3"], None),
+        told, (["entries 3"], None),
+        whole, (["entries 3"], None),
+    ]  # fmt: skip
 
 
 async def test_a_page_that_does_not_read_holds_up_no_other():

@@ -1,3 +1,4 @@
+import json
 import re
 
 import pytest
@@ -125,6 +126,30 @@ def test_a_conversation_streams_and_becomes_memory_in_every_tab(site, visit):
     page.locator("#entries .badge[data-state=activated]").last.click()
     assert page.locator(".marker details[open] .facts").is_visible()
     shoot_everywhere(page)
+
+
+def test_of_a_log_that_goes_on_a_page_is_sent_what_came(site, visit):
+    page, frames = visit(site), []
+    begin(page)
+
+    def listen(socket):
+        socket.on("framereceived", lambda text: frames.append(json.loads(text)))
+
+    page.on("websocket", listen)
+    page.reload()
+    live(page)
+    for answers, prompt in enumerate(PROMPTS[:3], 1):
+        say(page, prompt)
+        quiet(page, answers)
+    still(page)
+
+    told = [frame["content"] for frame in frames if "entries" in frame.get("patched", {})]
+    assert told
+    assert 'id="m1-0"' not in told[-1]
+    shown = page.evaluate(CLOCKLESS, "#log")
+    page.reload()
+    live(page)
+    assert page.evaluate(CLOCKLESS, "#log") == shown
 
 
 def test_nothing_is_wider_than_a_phone(site, visit):
