@@ -305,8 +305,8 @@
     if (news) updates += 1;
     if (news && paused) { e.preventDefault(); waiting += 1; judge(); return; }
     // What changed of a region is of use only to who has the version before.
-    patched = Object.entries(frame.patched || {});
-    if (patched.some(([id, { base }]) => one(`#${id}`)?.dataset.etag !== base)) { e.preventDefault(); patched = []; transmit({ type: "have", etags: etags() }); return; }
+    patched = Object.entries(frame.patched || {}).filter(([id]) => one(`#${id}`));
+    if (patched.some(([id, { base }]) => one(`#${id}`).dataset.etag !== base)) { e.preventDefault(); patched = []; transmit({ type: "have", etags: etags() }); return; }
     if (news) ringSoon();
     if (news && frame.type !== "render") refresh();
     run("frame", frame);
