@@ -1,6 +1,7 @@
 """Who looks on sees what happens as soon as who talks, and goes on seeing it alone."""
 
 import re
+from time import monotonic
 
 import pytest
 
@@ -8,7 +9,7 @@ from .axe import violations
 from .conftest import Site, fill, live
 from .shots import SHOTS
 from .test_broken_frames import told
-from .test_chat import PROMPTS, SLOW, begin, say
+from .test_chat import CLOCKLESS, PROMPTS, SLOW, begin, quiet, say, still
 
 SEEN = """what => {
   window.seen = {};
@@ -141,6 +142,30 @@ def test_the_socket_is_heard_of_however_late_the_script_that_listens(site, visit
     page.route("**/studio*.js", late)
     page.reload()
     page.wait_for_selector("#connection[data-state=live]", timeout=SLOW)
+
+
+def test_the_panel_in_a_window_of_its_own_follows_and_asks_for_no_more_than_others(site, visit):
+    page, asked = visit(site), []
+    begin(page)
+    panel = page.context.new_page()
+
+    def listen(socket):
+        socket.on("framesent", lambda text: asked.append(text))
+
+    panel.on("websocket", listen)
+    panel.goto(f"{page.url}panel/")
+    live(panel)
+    began = monotonic()
+    for answers, prompt in enumerate(PROMPTS[:3], 1):
+        say(page, prompt)
+        quiet(page, answers)
+    still(page)
+
+    gauges = page.evaluate(CLOCKLESS, "#gauges")
+    follows = f"html => ({CLOCKLESS})('#gauges') === html"
+    panel.wait_for_function(follows, arg=gauges, timeout=SLOW)
+    haves = sum('"have"' in text for text in asked)
+    assert haves <= 2 + (monotonic() - began) / 5
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
