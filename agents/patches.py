@@ -31,7 +31,7 @@ def _between(old: Rendered | None, new: Rendered) -> Patch | None:
         return None
     before, after = _pieces(old), _pieces(new)
     stay = [key for key in new.keys if key in before]
-    if new.keys[0] not in before or stay != [key for key in old.keys if key in after]:
+    if not stay or stay != [key for key in old.keys if key in after]:
         return None
     tag, top = _head(new)
     parts = [*_top(new.name, _head(old)[1], top), *_moves(new.name, before, after)]
@@ -65,12 +65,13 @@ def _top(name: str, old: bytes, new: bytes) -> Iterator[bytes]:
 def _moves(name: str, before: Mapping[str, bytes], after: Mapping[str, bytes]) -> Iterator[bytes]:
     for key in before.keys() - after.keys():
         yield _partial(f"#{name} > #{key}", "delete")
-    last = ""
+    first, last = next(key for key in after if key in before), ""
     for is_new, keys in groupby(after, key=lambda key: key not in before):
         run = list(keys)
         if is_new:
             html = b"".join(after[key] for key in run)
-            yield _partial(f"#{name} > #{last}", "afterend", html)
+            where = (last, "afterend") if last else (first, "beforebegin")
+            yield _partial(f"#{name} > #{where[0]}", where[1], html)
             continue
         for key in run:
             if before[key] != after[key]:

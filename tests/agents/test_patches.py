@@ -36,6 +36,8 @@ def patched(old, patch):
                 found[at] = (found[at][0], html)
             case "afterend":
                 found[at + 1 : at + 1] = elements(html)
+            case "beforebegin":
+                found[at:at] = elements(html)
             case "afterbegin":
                 found[:0] = elements(html)
     return found
@@ -69,6 +71,20 @@ def test_a_log_that_goes_on_is_told_its_end_alone():
         "delete", "outerMorph", "afterend"
     ]  # fmt: skip
     assert len(patch.html) < len(region("2", after).html) / 3
+
+
+def test_a_window_that_moves_on_is_told_both_its_ends():
+    before = {"gap1": 1, **dict.fromkeys("abcdefgh", 1)}
+    after = {"gap3": 1, **dict.fromkeys("cdefghij", 1)}
+    old, new = (
+        region(str(version), pieces, f'<p id="more">Before {version}</p>')
+        for version, pieces in enumerate((before, after))
+    )
+
+    patch = since(old, new).patch
+
+    assert patched(old, patch) == elements(new.html)
+    assert [swap for _, swap, _ in PARTIAL.findall(patch.html)].count("outerMorph") == 0
 
 
 def test_what_is_another_log_altogether_is_sent_whole():
